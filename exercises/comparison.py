@@ -1,8 +1,9 @@
-"""Declare an exercise as a table: the right function, its inputs, and the usual mistakes, each with its hint."""
+"""Declare an exercise as a table: the right function, its inputs, and the usual wrong ones, each with its hint."""
 
+import contextlib
+import inspect
 from collections.abc import Callable, Sequence
 
-import torch
 from torch import Tensor, nn
 
 from exercises import (
@@ -10,6 +11,7 @@ from exercises import (
     Hint,
     NotAttempted,
     Without,
+    as_tensor,
     close,
     exercise,
     expect,
@@ -17,38 +19,55 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
+from exercises.arrays import run_on_copies
+from exercises.mistakes import functions
 
-Mistakes = Sequence[tuple[str, Callable]]  # a hint, and a wrong function with the answer's signature
-MISTAKES: dict[str, Mistakes] = {}  # by exercise number, for the tests and the page of misconceptions
+Rows = Sequence[tuple]  # a hint, and a wrong function with the answer's arguments: see exercises.mistakes.functions
 
 
 def comparison(
     number: str,
-    right: Callable,
-    mistakes: Mistakes,
+    arguments: str,
+    right: str,
+    table: str,
     *,
     inputs: Callable[..., tuple],
     sizes: dict[str, tuple],
-    hint: str,
     later: str = "",
-    what: str = "its input",
     forbidden: tuple[str, ...] = (),
+    errors: dict[str, str] | None = None,
+    own: tuple[str, str] | None = None,
+    lists: bool = False,
     remark: str = "",
     points: int = 2,
     part: str | None = None,
 ) -> None:
-    """Register an exercise whose answer is a function that gives what `right` gives for `inputs(*size)`."""
+    """Register an exercise whose answer is a function that gives what `right` gives for `inputs(*size)`.
+
+    `right` and the answers of the table (see `exercises.mistakes`) are expressions of the `arguments`, with the names
+    of the module that defines `inputs`. `errors` are hints for errors by a part of their message; {error} is all of
+    it. `own` are the arguments of `expect_own`. With `lists`, a list of numbers or another dtype is right, too, and
+    gradients are not needed.
+    """
+    names = inputs.__globals__
+    wanted = eval(f"lambda {arguments}: {right}", names)
+    rows = functions(number, arguments, table, names)
+    hint = rows[-1][0]
+    mistakes = [row for row in rows if row[0] != hint]
 
     def check_answer(answer, *size):
-        arguments = inputs(*size)
-        compare_answer(answer, right, arguments, mistakes, hint, later, what)
+        given = inputs(*size)
+        expect_function(answer)
+        if own:
+            expect_own(answer, *own)
+        compare_answer(answer, wanted, given, mistakes, hint, later, errors, lists)
         if forbidden:
             with Without(*forbidden):
-                answer(*copies(arguments))
-        expect_differentiable(answer, right, arguments)
+                answer(*copies(given))
+        if not lists:
+            expect_differentiable(answer, wanted, given)
         return remark
 
-    MISTAKES[number] = mistakes
     exercise(number, points=points, sizes=sizes, part=part)(check_answer)
 
 
@@ -56,41 +75,73 @@ def compare_answer(
     answer: Callable,
     right: Callable,
     arguments: tuple,
-    mistakes: Mistakes,
+    mistakes: Rows,
     hint: str = "",
     later: str = "",
-    what: str = "its input",
+    errors: dict[str, str] | None = None,
+    lists: bool = False,
 ) -> None:
     """Raise the hint of the mistake that gives the same as the answer, or `hint` if the answer is not right."""
-    expect_function(answer)
-    given, error, result = copies(arguments), None, None
+    error, result = None, None
     try:
-        result = answer(*given)
+        result = run_on_copies(answer, *arguments)
     except (Hint, NotAttempted):
         raise
     except Exception as raised:
         error = raised
-    same = all(torch.equal(a, b) for a, b in zip(given, arguments, strict=True) if isinstance(a, Tensor))
-    expect(same, f"Your function changes {what} in place. Make a new tensor instead (x + …, not x += …).")
     wanted = right(*copies(arguments))
+    result = as_tensor(result) if lists else result
     name_the_mistake(result, wanted, mistakes, arguments, error)
     if error:
+        for words, known in (errors or {}).items():
+            expect(words not in str(error), known.format(error=error))
         raise error
-    result = expect_tensor(result, wanted.shape, dtype=wanted.dtype)
+    result = expect_tensor(result, wanted.shape, dtype=None if lists else wanted.dtype)
     expect(close(result, wanted) or not hint, hint, later)
 
 
 def name_the_mistake(
-    result, wanted: Tensor, mistakes: Mistakes, arguments: tuple, error: Exception | None = None
+    result, wanted: Tensor, mistakes: Rows, arguments: tuple, error: Exception | None = None, tolerance: float = 1e-5
 ) -> None:
-    """Raise the hint of the first mistake that gives the result, or raises the error, of the reader's function."""
-    for words, mistake in mistakes:
+    """Raise the hint of the first mistake that gives the result, its shape if it is a wrong one, or the same error."""
+    shape, shapes = shape_of(result), []
+    for words, mistake, *conditional in mistakes:
+        if conditional:
+            expect(error or shape != shape_of(wanted) or not holds(mistake, result, arguments), words)
+            continue
         try:
             values = mistake(*copies(arguments))
         except Exception as raised:  # some mistakes fail at some sizes
             expect(repr(raised) != repr(error), words)
         else:
-            expect(error or close(values, wanted) or not close(result, values), words)
+            expect(error or close(values, wanted, tolerance) or not close(result, values, tolerance), words)
+            shapes.append((words, shape_of(values)))
+    for words, wrong in shapes:
+        expect(error or shape in (None, shape_of(wanted)) or shape != wrong, words)
+
+
+def holds(condition: Callable, result, arguments: tuple) -> bool:
+    """Return whether a condition of a table holds for a result; False if it cannot be evaluated."""
+    with contextlib.suppress(Exception):
+        return bool(condition(result, *copies(arguments)))
+    return False
+
+
+def shape_of(value) -> tuple[int, ...] | None:
+    """Return the shape of a tensor or array, else None."""
+    with contextlib.suppress(Exception):
+        return tuple(value.shape)
+    return None
+
+
+def expect_own(answer: Callable, name: str, remedy: str) -> None:
+    """Raise `Hint` if the answer is the function that a notebook's page defines under this name, or calls it."""
+    function = inspect.unwrap(answer)
+    with contextlib.suppress(TypeError, ValueError):  # within what `wrap_answer` makes of it
+        function = inspect.getclosurevars(function).nonlocals.get("answer", function)
+    called = getattr(getattr(function, "__code__", None), "co_names", ())
+    own = getattr(function, "__name__", "") != name and name not in called
+    expect(own, f"This is the notebook's `{name}`, or it calls it. Instead, {remedy}")
 
 
 def copies(arguments: tuple) -> tuple:
@@ -105,7 +156,7 @@ def expect_differentiable(answer: Callable, right: Callable, arguments: tuple) -
     parameters = [p for item in given if isinstance(item, nn.Module) for p in item.parameters()]
     try:
         result = answer(*given)
-    except RuntimeError:  # NumPy refuses tensors that require gradients
+    except Exception:  # NumPy refuses tensors that require gradients
         return
-    if isinstance(result, Tensor):
+    if isinstance(result, Tensor) and tensors:
         expect_gradients(result, right(*given), [*tensors, *parameters], CUT_OFF)

@@ -3,6 +3,7 @@
 import random
 
 from exercises import Hint, exercise, expect, expect_function, from_text
+from exercises.prediction import prediction
 from utils.tokenization import word_pieces
 
 TOY = "time like fl f ##l ##y ##ies"
@@ -73,18 +74,34 @@ def check_longest_match(word: str, vocab: dict[str, int], pieces: list[str], wan
         expect(found == longest, longer)
 
 
-@exercise("1.2")
-def shape_of_a_batch(answer):
-    """Check that the answer is the shape of a batch of two pairs: 9 and 8 ids."""
-    shape = two_numbers(answer)
-    expect(shape != (2, 7), "The special tokens or the pairs are missing: a row is [CLS] text [SEP] pair [SEP].")
-    expect(shape != (2, 6), "The special tokens are missing: a row is [CLS] text [SEP] pair [SEP].")
-    expect(shape != (2, 8), "Nearly. The longer row sets the width, and the second text has its own [SEP] at the end.")
-    expect(shape[0] != 4, "A pair is one row, not two, so there are as many rows as pairs.")
-    expect(shape != (9, 2), "The numbers are right, but their order is not: rows come first, (B, S).")
-    expect(shape != (2, 17), "Rows are padded to the longest one, not joined into one row.")
-    expect(shape == (2, 9), "Count [CLS] text [SEP] pair [SEP] for each row; the longest row gives S.")
-    return "Row 1 has 9 ids; row 2 has 8 and one [PAD]."
+def two_numbers(answer) -> tuple[int, int]:
+    """Return the answer as two whole numbers, from a tuple, list or tensor; else a `Hint`."""
+    answer = from_text(answer)
+    try:
+        numbers = tuple(float(number) for number in answer)
+    except (TypeError, ValueError):
+        numbers = ()
+    if len(numbers) != 2 or isinstance(answer, (str, dict)) or not all(number.is_integer() for number in numbers):
+        raise Hint("Answer with two whole numbers, such as (3, 4).")
+    return int(numbers[0]), int(numbers[1])
+
+
+prediction(
+    "1.2",
+    two_numbers,
+    """
+    = (2, 9)
+    (2, 7) | The special tokens or the pairs are missing: a row is [CLS] text [SEP] pair [SEP].
+    (2, 6) | The special tokens are missing: a row is [CLS] text [SEP] pair [SEP].
+    (2, 8) | Nearly. The longer row sets the width, and the second text has its own [SEP] at the end.
+    if answer[0] == 4
+    (4, 7) | A pair is one row, not two, so there are as many rows as pairs.
+    (9, 2) | The numbers are right, but their order is not: rows come first, (B, S).
+    (2, 17) | Rows are padded to the longest one, not joined into one row.
+    (2, 11) | Count [CLS] text [SEP] pair [SEP] for each row; the longest row gives S.
+    """,
+    remark="Row 1 has 9 ids; row 2 has 8 and one [PAD].",
+)
 
 
 @exercise("1.3", points=3)
@@ -157,18 +174,6 @@ def fewest_pieces(word: str, vocab: dict[str, int]) -> int | None:
         if starts:
             counts[end] = 1 + min(counts[begin] for begin in starts)
     return counts.get(len(word))
-
-
-def two_numbers(answer) -> tuple[int, int]:
-    """Return the answer as two whole numbers, from a tuple, list or tensor; else a `Hint`."""
-    answer = from_text(answer)
-    try:
-        numbers = tuple(float(number) for number in answer)
-    except (TypeError, ValueError):
-        numbers = ()
-    if len(numbers) != 2 or isinstance(answer, (str, dict)) or not all(number.is_integer() for number in numbers):
-        raise Hint("Answer with two whole numbers, such as (3, 4).")
-    return int(numbers[0]), int(numbers[1])
 
 
 def list_of_strings(result) -> list[str]:

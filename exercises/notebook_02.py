@@ -15,28 +15,30 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from exercises.arrays import expect_trainable
 from exercises.comparison import comparison
+from exercises.prediction import prediction
 from utils.embeddings import Embeddings
 from utils.support.checkpoint import load_config
 
-
-@exercise("2.1")
-def shape_of_hidden_states(answer):
-    """Check that the answer is the shape of the embeddings of 4 sentences of 9 tokens."""
-    config, shape = load_config(), as_shape(answer)
-    H, V = config.hidden_size, config.vocab_size
-    expect(shape != (4, 9), "That is the shape of the ids. What does each id become?")
-    expect(shape not in ((9, H), (36, H)), "The batch axis is missing: (B, S, H).")
-    expect(shape != (9, 4, H), "The batch comes first here: (B, S, H).")
-    expect(shape != (4, 9, V), "V is the length of a one-hot vector, but the look-up gives dense vectors of length H.")
-    expect(shape != (4, 9, 3 * H), "The three vectors are added, not concatenated.")
-    expect(len(shape) == 3, f"The shape has three sizes, (B, S, H), but yours has {len(shape)}.")
-    expect(
-        shape[:2] == (4, 9),
-        "The first two sizes are the same as for the ids: B sentences of S tokens, including padding.",
-    )
-    expect(shape[2] == H, "The last size is the length of a vector: config.hidden_size.")
+prediction(
+    "2.1",
+    as_shape,
+    """
+    = (4, 9, H)
+    (4, 9) | That is the shape of the ids. What does each id become?
+    (9, H)
+    (36, H) | The batch axis is missing: (B, S, H).
+    (9, 4, H) | The batch comes first here: (B, S, H).
+    (4, 9, V) | V is the length of a one-hot vector, but the look-up gives dense vectors of length H.
+    (4, 9, 3 * H) | The three vectors are added, not concatenated.
+    if len(answer) != 3
+    (4, 9, 9, H) | The shape has three sizes, (B, S, H).
+    if answer[:2] != (4, 9)
+    (4, 11, H) | The first two sizes are the same as for the ids: B sentences of S tokens, including padding.
+    (4, 9, H + 1) | The last size is the length of a vector: config.hidden_size.
+    """,
+    names=lambda: {"H": load_config().hidden_size, "V": load_config().vocab_size},
+)
 
 
 TABLES = {  # B, S, P, H
@@ -46,44 +48,33 @@ TABLES = {  # B, S, P, H
 }
 
 
-@exercise("2.2", points=2, sizes=TABLES)
-def add_position_vectors(answer, B: int, S: int, P: int, H: int):
-    """Check that the answer adds row s of the table to token s of every sentence."""
-    expect_function(answer)
-    generator = torch.Generator().manual_seed(3)
-    words, table = (torch.randn(*shape, generator=generator) for shape in ((B, S, H), (P, H)))
-    given = words.clone(), table.clone()
-    try:
-        result = answer(*given)
-    except RuntimeError as error:
-        expect("must match" not in str(error), f"{error}: take the rows of the table that S tokens need.")
-        raise
-    check_sum(words, table, result)
-    unchanged = given[0].equal(words) and given[1].equal(table)
-    expect(unchanged, "Your function changes its input in place. a + b makes a new tensor, but a += b does not.")
-    expect_trainable(answer, lambda words, table: words + table[:S], words, table)
-    return "Broadcasting over the batch is all it takes."
+def words_and_table(B: int, S: int, P: int, H: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return word vectors (B, S, H) and a table (P, H)."""
+    return torch.randn(B, S, H), torch.randn(P, H)
 
 
-def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
-    """Raise `Hint` unless row s of the table was added to token s of every sentence."""
-    B, S, H = words.shape
-    alone = "These are only the position vectors. Add them to the word vectors."
-    expect(not close(result, table[:S]), alone)
-    result = expect_tensor(result, (B, S, H), dtype=words.dtype)
-    expect(not close(result, words), "The positions are missing: your result equals the input.")
-    expect(not close(result, table[:S].expand(B, S, H)), alone)
-    wrong = {"The first position is 0, but yours starts with 1.": table[1 : S + 1]}
-    wrong |= {"The rows are in reverse order.": table[:S].flip(0)}
-    wrong |= {"These are the last rows of the table. Take the first S.": table[-S:]}
-    wrong |= {"This uses the index in the batch, but positions count tokens.": table[:B, None]}
-    for hint, rows in wrong.items():
-        fits = rows.shape[0] in (1, S) or rows.dim() == 3
-        expect(not fits or close(words + rows, words + table[:S]) or not close(result, words + rows), hint)
-    same = result - words
-    each = (same - same[:, :1]).abs().max() > 1e-5
-    expect(each, "Every token gets the same vector. Token s should get row s.")
-    expect(close(result, words + table[:S]), "Token s of every sentence should get row s of the table.")
+comparison(
+    "2.2",
+    "words, table",
+    "words + table[: words.size(1)]",
+    """
+    table[: words.size(1)]
+    table[: words.size(1)].expand_as(words) | These are only the position vectors. Add them to the word vectors.
+    words | The positions are missing: your result equals the input.
+    words + table[1 : words.size(1) + 1] | The first position is 0, but yours starts with 1.
+    words + table[: words.size(1)].flip(0) | The rows are in reverse order.
+    words + table[-words.size(1) :] | These are the last rows of the table. Take the first S.
+    words + table[: len(words), None] | This uses the index in the batch, but positions count tokens.
+    if (answer - words - (answer - words)[:, :1]).abs().max() < 1e-5
+    words + table[words.size(1)]
+    words + table.mean(0) | Every token gets the same vector. Token s should get row s.
+    words * table[: words.size(1)] | Token s of every sentence should get row s of the table.
+    """,
+    inputs=words_and_table,
+    sizes=TABLES,
+    errors={"must match": "{error}: take the rows of the table that S tokens need."},
+    remark="Broadcasting over the batch is all it takes.",
+)
 
 
 def layer_norm(x, gamma, beta, eps, dim=-1):
@@ -103,54 +94,49 @@ def deviations(x):
     return x - x.mean(-1, keepdim=True)
 
 
-OVER = "normalise each token separately, over dim=-1."
+def variance(x, **options):
+    """Return the variance of each vector."""
+    return x.var(-1, keepdim=True, **({"unbiased": False} | options))
+
+
 comparison(
     "2.3",
-    right=layer_norm,
+    "x, gamma, beta, eps",
+    "layer_norm(x, gamma, beta, eps)",
+    """
+    x - x.mean(-1) | The mean has lost its last dimension: keepdim=True makes it (B, S, 1), which fits (B, S, H).
+    layer_norm(x, 1, 0, eps) | γ and β are missing: multiply by gamma, then add beta.
+    layer_norm(x, 1, beta, eps) | γ is missing: multiply by gamma before you add beta.
+    layer_norm(x, gamma, 0, eps) | β is missing: add beta at the end.
+    layer_norm(x, 1, beta, eps) * gamma | γ comes before β: multiply by gamma, then add beta.
+    deviations(x) / (variance(x) + eps) * gamma + beta | This divides by the variance. Divide by its root.
+    deviations(x) / (variance(x).sqrt() + eps) * gamma + beta | eps is outside the root. Add it to the variance, inside
+        the root.
+    layer_norm(x, gamma, beta, 0) | eps is missing: add it to the variance, inside the root.
+    layer_norm(x, gamma, beta, 1e-5) | eps is fixed. Use the argument eps.
+    deviations(x) / (variance(x, unbiased=True) + eps).sqrt() * gamma + beta |
+        The variance is divided by H − 1 here, and LayerNorm divides by H: pass unbiased=False.
+    x / (variance(x) + eps).sqrt() * gamma + beta | The mean is still in it: subtract it before you divide.
+    deviations(x) / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gamma + beta |
+        This divides by the root of the mean of the squares. The variance is the mean square of x minus its mean.
+    layer_norm(x, gamma, beta, eps, dim=1) | This normalises over the tokens; normalise each token separately, over
+        dim=-1.
+    layer_norm(x, gamma, beta, eps, dim=0) | This normalises over the batch; normalise each token separately, over
+        dim=-1.
+    layer_norm(x, gamma, beta, eps, (0, 1, 2)) | This takes one mean for the whole tensor; normalise each token
+        separately, over dim=-1.
+    deviations(x) / x.std(-1, keepdim=True) * gamma + beta
+    x.softmax(-1) | Subtract each token's mean, divide by the root of (variance + eps), then multiply by gamma and add
+        beta.
+    """,
     inputs=layer_norm_inputs,
     sizes={
         "H = 4 and eps = 1e-5": ((2, 3, 4), 1e-5),
         "H = 7 and eps = 1e-2": ((1, 5, 7), 1e-2),
         "H = 6 and eps = 1e-12": ((3, 1, 6), 1e-12),
     },
-    hint="Subtract each token's mean, divide by the root of (variance + eps), then multiply by gamma and add beta.",
     forbidden=("This calls torch's own norm. Write it yourself, with means, variances and roots.", "layer_norm"),
     remark="BERT does this to every token, once here and twice in each layer.",
-    mistakes=(
-        (
-            "The mean has lost its last dimension: keepdim=True makes it (B, S, 1), which fits (B, S, H).",
-            lambda x, g, b, eps: x - x.mean(-1),
-        ),
-        ("γ and β are missing: multiply by gamma, then add beta.", lambda x, g, b, eps: layer_norm(x, 1, 0, eps)),
-        ("γ is missing: multiply by gamma before you add beta.", lambda x, g, b, eps: layer_norm(x, 1, b, eps)),
-        ("β is missing: add beta at the end.", lambda x, g, b, eps: layer_norm(x, g, 0, eps)),
-        ("γ comes before β: multiply by gamma, then add beta.", lambda x, g, b, eps: layer_norm(x, 1, b, eps) * g),
-        (
-            "This divides by the variance. Divide by its root.",
-            lambda x, g, b, eps: deviations(x) / (x.var(-1, unbiased=False, keepdim=True) + eps) * g + b,
-        ),
-        (
-            "eps is outside the root. Add it to the variance, inside the root.",
-            lambda x, g, b, eps: deviations(x) / (x.std(-1, unbiased=False, keepdim=True) + eps) * g + b,
-        ),
-        ("eps is missing: add it to the variance, inside the root.", lambda x, g, b, eps: layer_norm(x, g, b, 0)),
-        ("eps is fixed. Use the argument eps.", lambda x, g, b, eps: layer_norm(x, g, b, 1e-5)),
-        (
-            "The variance is divided by H − 1 here, and LayerNorm divides by H: pass unbiased=False.",
-            lambda x, g, b, eps: deviations(x) / (x.var(-1, keepdim=True) + eps).sqrt() * g + b,
-        ),
-        (
-            "The mean is still in it: subtract it before you divide.",
-            lambda x, g, b, eps: x / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt() * g + b,
-        ),
-        (
-            "This divides by the root of the mean of the squares. The variance is the mean square of x minus its mean.",
-            lambda x, g, b, eps: deviations(x) / (x.square().mean(-1, keepdim=True) + eps).sqrt() * g + b,
-        ),
-        (f"This normalises over the tokens; {OVER}", lambda x, g, b, eps: layer_norm(x, g, b, eps, dim=1)),
-        (f"This normalises over the batch; {OVER}", lambda x, g, b, eps: layer_norm(x, g, b, eps, dim=0)),
-        (f"This takes one mean for the whole tensor; {OVER}", lambda x, g, b, eps: layer_norm(x, g, b, eps, (0, 1, 2))),
-    ),
 )
 
 
@@ -230,29 +216,27 @@ def wrong_embeddings(module, ids, types) -> dict[str, torch.Tensor]:
     }
 
 
-@exercise("2.5")
-def parameters_of_embeddings(answer):
-    """Check that the answer counts the parameters in the embeddings of bert-base-uncased."""
-    H, words, positions, types = 768, 30_522 * 768, 512 * 768, 2 * 768
-    count, wanted = as_number(answer), words + positions + types + 2 * H
-    hints = {
-        wanted
-        - 2 * H: "2 · 768 parameters are missing: either LayerNorm's scale and shift, or the two rows of token types.",
-        wanted - H: "768 parameters, one row, are missing. LayerNorm has two vectors, a scale and a shift; there are "
-        "two token types; and [PAD] has a row like every other token.",
-        wanted / 2: "That is half of the answer: our checkpoint has H = 384, but bert-base-uncased has H = 768.",
-        words: "These are the word vectors. The other two tables and LayerNorm are missing.",
-        wanted - positions: "The position table is missing.",
-        wanted - positions - 2 * H: "The position table is missing, and LayerNorm.",
-        wanted - types - 2 * H: "The token-type table is missing, and LayerNorm.",
-        wanted - 2 * H + 2: "LayerNorm scales and shifts each of the H numbers, so it has 2 · H parameters, not 2.",
-        wanted / 1e6: "Write the whole number, not millions.",
-    }
-    for wrong, hint in hints.items():
-        expect(abs(count - wrong) > 0.01, hint)
-    expect(
-        count == wanted,
-        "Three tables and a LayerNorm have parameters. How many rows does each table have, and how long is a row?",
-        "Add the rows of the three tables, times H, and two vectors of H numbers for LayerNorm.",
-    )
-    return "That is a fifth of bert-base's 110 million parameters."
+ROWS = 30_522 + 512 + 2 + 2  # of the three tables, and two for LayerNorm
+prediction(
+    "2.5",
+    as_number,
+    """
+    = ROWS * 768
+    (ROWS - 2) * 768 | 2 · 768 parameters are missing: either LayerNorm's scale and shift, or the two rows of token
+        types.
+    (ROWS - 1) * 768 | 768 parameters, one row, are missing. LayerNorm has two vectors, a scale and a shift; there are
+        two token types; and [PAD] has a row like every other token.
+    ROWS * 384 | That is half of the answer: our checkpoint has H = 384, but bert-base-uncased has H = 768.
+    30_522 * 768 | These are the word vectors. The other two tables and LayerNorm are missing.
+    (ROWS - 512) * 768 | The position table is missing.
+    (ROWS - 512 - 2) * 768 | The position table is missing, and LayerNorm.
+    (ROWS - 4) * 768 | The token-type table is missing, and LayerNorm.
+    (ROWS - 2) * 768 + 2 | LayerNorm scales and shifts each of the H numbers, so it has 2 · H parameters, not 2.
+    23.837184 | Write the whole number, not millions.
+    109_482_240 | Three tables and a LayerNorm have parameters. How many rows does each table have, and how long is a
+        row?
+    """,
+    later="Add the rows of the three tables, times H, and two vectors of H numbers for LayerNorm.",
+    names=lambda: {"ROWS": ROWS},
+    remark="That is a fifth of bert-base's 110 million parameters.",
+)

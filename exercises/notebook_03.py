@@ -1,8 +1,8 @@
 """Checks for the exercises of notebook 03."""
 
 from collections.abc import Callable
+from functools import partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,7 +31,9 @@ from exercises.attention import (
     official_model,
     wrong_weights,
 )
-from exercises.comparison import MISTAKES, name_the_mistake
+from exercises.comparison import name_the_mistake
+from exercises.mistakes import functions
+from exercises.prediction import prediction
 from utils.attention import compute_attention_weights, scaled_dot_product_attention
 
 SCORES = {"scores (4, 4)": ((4, 4),), "scores (2, 3, 5)": ((2, 3, 5),), "scores (2, 2, 3, 4)": ((2, 2, 3, 4),)}
@@ -44,7 +46,7 @@ def softmax_over_keys(answer, shape: tuple[int, ...]):
     scores = torch.randn(shape, generator=torch.Generator().manual_seed(3))
     with Without("This calls torch's softmax. Write it yourself, with exp and sum.", "softmax", "scaled_dot"):
         result = expect_tensor(run_on_copies(answer, scores), shape, dtype=scores.dtype)
-    name_the_mistake(result, scores.softmax(-1), MISTAKES["3.4"], (scores,))
+    name_the_mistake(result, scores.softmax(-1), WRONG_SUMS, (scores,))
     expect(
         close(result, scores.softmax(-1)),
         "The rows are not right. Each weight is e to the score, divided by the row's sum.",
@@ -71,16 +73,23 @@ def without_keeping(sums: bool = True, largest: bool = True) -> Callable[[Tensor
     return softmax
 
 
-SUMS = "Each column is divided by the sum of a row. Keep the dimension, with keepdim=True."
-LARGEST = "Each column subtracts the largest score of a row. Use keepdim=True for the maximum, too."
-MISTAKES["3.4"] = (
-    ("These are the exponentials. Divide each row by its sum.", torch.exp),
-    ("These are softmax over the columns: sum over dim=-1.", lambda x: x.exp() / x.exp().sum(-2, keepdim=True)),
-    ("All weights together sum to 1, but each row should: sum over dim=-1 only.", lambda x: x.exp() / x.exp().sum()),
-    (SUMS, lambda x: x.exp() / x.exp().sum(-1)),
-    (f"{SUMS} Your maximum already does.", without_keeping(largest=False)),
-    (LARGEST, without_keeping(sums=False)),
-    (f"{LARGEST} The sum needs it, too.", without_keeping()),
+WRONG_SUMS = functions(
+    "3.4",
+    "scores",
+    """
+    scores.exp() | These are the exponentials. Divide each row by its sum.
+    scores.exp() / scores.exp().sum(-2, keepdim=True) | These are softmax over the columns: sum over dim=-1.
+    scores.exp() / scores.exp().sum() | All weights together sum to 1, but each row should: sum over dim=-1 only.
+    scores.exp() / scores.exp().sum(-1) | Each column is divided by the sum of a row. Keep the dimension, with
+        keepdim=True.
+    without_keeping(largest=False)(scores) | Each column is divided by the sum of a row. Keep the dimension, with
+        keepdim=True. Your maximum already does.
+    without_keeping(sums=False)(scores) | Each column subtracts the largest score of a row. Use keepdim=True for the
+        maximum, too.
+    without_keeping()(scores) | Each column subtracts the largest score of a row. Use keepdim=True for the maximum, too.
+        The sum needs it, too.
+    """,
+    globals(),
 )
 EXTREMES = {
     ((1000.0, 999.0), (-3.0, 2.0)): "scores of 1,000",
@@ -92,18 +101,23 @@ EXTREMES = {
 }
 
 
-@exercise("3.1")
-def shapes_of_attention(answer):
-    """Check that the answer is the shapes of the attention weights and of the context."""
-    weights, context = (as_shape(shape, "Each answer") for shape in pair_of(answer))
-    hint = "query @ keyᵀ with (2, 7, 64) and (2, 5, 64) sums the 64 away. Which sizes are left?"
-    expect(weights != (2, 5, 7), "The weights have a row for each query and a column for each key: (B, S, T).")
-    expect(weights != (2, 7, 7), "There are 5 keys, not 7, and each query has one weight per key.")
-    expect(weights == (2, 7, 5), f"The shape of the weights is not right. {hint}")
-    expect(context != (2, 7, 64), "The context averages values, so it is as wide as a value, not as a key.")
-    expect(context != (2, 5, 32), "The context has one vector for each query, not for each key.")
-    expect(context == (2, 7, 32), "The context is weights @ value: (2, 7, 5) times (2, 5, 32) has which shape?")
-    return "The size of query and key is summed away."
+prediction(
+    "3.1",
+    [partial(as_shape, question=name) for name in ("Each answer", "Each answer")],
+    """
+    = (2, 7, 5)
+    (2, 5, 7) | The weights have a row for each query and a column for each key: (B, S, T).
+    (2, 7, 7) | There are 5 keys, not 7, and each query has one weight per key.
+    (2, 64, 64) | The shape of the weights is not right. query @ keyᵀ with (2, 7, 64) and (2, 5, 64) sums the 64 away.
+        Which sizes are left?
+    = (2, 7, 32)
+    (2, 7, 64) | The context averages values, so it is as wide as a value, not as a key.
+    (2, 5, 32) | The context has one vector for each query, not for each key.
+    (7, 32) | The context is weights @ value: (2, 7, 5) times (2, 5, 32) has which shape?
+    """,
+    ask="Give two answers, one for each name.",
+    remark="The size of query and key is summed away.",
+)
 
 
 QUERIES = {  # shapes of query and key, and one in which a mask of keys fits the scores
@@ -292,10 +306,3 @@ def official_head(reference, ids, mask, layer: int, index: int, D: int):
     hook.remove()
     context = caught[0][..., index * D : (index + 1) * D]
     return output.hidden_states[layer], output.attentions[layer][:, index], context
-
-
-def pair_of(answer):
-    """Return the two parts of an answer; a `Hint` if there are not two."""
-    if not isinstance(answer, (tuple, list, torch.Tensor, np.ndarray)) or len(answer) != 2:
-        raise Hint("Give two answers, one for each name.")
-    return answer

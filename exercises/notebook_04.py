@@ -1,10 +1,12 @@
 """Checks for the exercises of notebook 04."""
 
-import numpy as np
+import math
+from functools import partial
+
 import torch
 
 from exercises import Hint, as_shape, call, close, compare_stages, exercise, expect, expect_function, expect_tensor
-from exercises.arrays import expect_trainable, run_on_copies, run_once
+from exercises.arrays import expect_trainable, run_once
 from exercises.attention import (
     NARROW_MASK,
     batch_for,
@@ -13,139 +15,113 @@ from exercises.attention import (
     official_model,
     wrong_weights,
 )
+from exercises.comparison import comparison
+from exercises.prediction import prediction
 from utils.attention import compute_attention_weights
 
 NO_VIEW = "view fails because transpose leaves the numbers apart in memory. Use reshape."
-
-
-def run(function, *arguments):
-    """Return the function's result; `Hint` if it changes its input, view fails, or it is not a function."""
-    expect_function(function)
-    try:
-        return run_on_copies(function, *arguments)
-    except RuntimeError as error:
-        expect("view size is not compatible" not in str(error), NO_VIEW)
-        fixed = f"The numbers do not fit these sizes ({error}): compute a head's size, D = H / A, from the arguments."
-        expect("is invalid for input of size" not in str(error), fixed)
-        raise
-
-
-def expect_no_shape(result, hints: dict[tuple[int, ...], str]) -> None:
-    """Raise the `Hint` that belongs to a typical wrong shape of a tensor."""
-    shape = tuple(result.shape) if isinstance(result, (torch.Tensor, np.ndarray)) else None
-    expect(shape not in hints, hints.get(shape))
-
-
-ROWS = {"H = 18 and 3 heads": (18, 3, 1), "H = 20 and 5 heads": (20, 5, 3), "H = 12 and 6 heads": (12, 6, 4)}
-
-
-@exercise("4.1", points=2, sizes=ROWS)
-def head_weight(answer, H: int, A: int, index: int):
-    """Check for the rows of a weight (H, H) that belong to one head."""
-    D, weight = H // A, torch.arange(H * H).reshape(H, H) / 4
-    result = run(answer, weight, index, A)
-    hints = {
-        (A, H): "These are A rows. A head owns D = H / A rows.",
-        (D - 1, H): "One row is missing at the end: in Python, a slice ends before its second number.",
-        (D + 1, H): "That is one row too many: in Python, a slice ends before its second number.",
-        (H, D): "These are columns: nn.Linear stores (out, in), so a head owns rows.",
-        (D, D): "This slices the input, too. A head reads all H inputs.",
-        (H,): "This is one row. A head owns D = H / A rows.",
-    }
-    expect_no_shape(result, hints)
-    expect_tensor(result, (D, H), dtype=weight.dtype)
-    expect(not close(result, weight[index::A]), "These are every A-th row. A head's rows are next to each other.")
-    expect(not close(result, weight[index : index + D]), "The rows of head index start at index · D.")
-    before = weight[(index - 1) * D : index * D]
-    expect(not close(result, before), "These rows belong to the head before. Heads are counted from 0.")
-    right = weight[index * D : (index + 1) * D]
-    expect(not close(result, right.flip(0)), "These are the right rows, but in reverse order.")
-    expect(close(result, right), "Head i owns the rows i·D … (i+1)·D − 1.")
-    expect_trainable(answer, lambda weight, index, A: weight[index * D : (index + 1) * D], weight, index, A)
-    return "Together the heads' parts make up the whole matrix."
-
-
-BLOCKS = {  # (B, S, A, D)
-    "H = 18 and 3 heads": (2, 4, 3, 6),
-    "H = 20 and 5 heads": (3, 2, 5, 4),
-    "H = 14 and 2 heads": (1, 5, 2, 7),
+ERRORS = {
+    "view size is not compatible": NO_VIEW,
+    "is invalid for input of size": "The numbers do not fit these sizes ({error}): compute a head's size, D = H / A, "
+    "from the arguments.",
+}
+SIZES = {  # H, A, B and S
+    "H = 18 and 3 heads": (18, 3, 2, 4),
+    "H = 20 and 5 heads": (20, 5, 3, 2),
+    "H = 14 and 2 heads": (14, 2, 1, 5),
 }
 
 
-def named_tensor(B: int, S: int, H: int) -> torch.Tensor:
-    """Return a tensor (B, S, H) of different numbers, so that a wrong position shows."""
-    return torch.arange(B * S * H).reshape(B, S, H) / 4
+def different_numbers(*shape: int) -> torch.Tensor:
+    """Return a tensor of different numbers, so that a wrong position shows."""
+    return torch.arange(math.prod(shape)).reshape(shape) / 4
 
 
-@exercise("4.2", points=2, sizes=BLOCKS, part="split_heads")
-def split_heads(answer, B: int, S: int, A: int, D: int):
-    """Split (B, S, H) into heads, (B, A, S, D)."""
-    x = named_tensor(B, S, A * D)
-    result = run(answer, x, A)
-    exchanged = f"Head size and number of heads are swapped: there should be {A} heads of {D}"
-    hints = {
-        (B, S, A, D): "The heads are split, but tokens still come first. Use transpose(1, 2).",
-        (B, D, S, A): f"{exchanged}.",
-        (B, S, D, A): f"{exchanged}, and tokens still come first.",
-    }
-    expect_no_shape(result, hints)
-    expect_tensor(result, (B, A, S, D), dtype=x.dtype)
-    mixed, strided = x.reshape(B, A, S, D), x.view(B, S, D, A).permute(0, 3, 1, 2)
-    expect(
-        not close(result, mixed),
-        "The shape is right, but tokens and heads are mixed up, because view keeps the order in memory.",
-    )
-    expect(
-        not close(result, strided),
-        f"Head i got the coordinates i, i + {A}, i + {2 * A} …; its coordinates should be next to each other.",
-    )
-    wanted = torch.stack(x.split(D, dim=-1), dim=1)
-    expect(close(result, wanted), "Head i should hold coordinates i·D … (i+1)·D − 1 of each token.")
-    return "Each head now has its own (S, D) matrix."
+comparison(
+    "4.1",
+    "weight, index, A",
+    "weight.chunk(A)[index]",
+    """
+    weight[index * A : (index + 1) * A] | These are A rows. A head owns D = H / A rows.
+    weight.chunk(A)[index][:-1] | One row is missing at the end: in Python, a slice ends before its second number.
+    weight[index * (len(weight) // A) : (index + 1) * (len(weight) // A) + 1] |
+        That is one row too many: in Python, a slice ends before its second number.
+    weight.chunk(A, dim=1)[index] | These are columns: nn.Linear stores (out, in), so a head owns rows.
+    weight.chunk(A)[index].chunk(A, dim=1)[index] | This slices the input, too. A head reads all H inputs.
+    weight[index] | This is one row. A head owns D = H / A rows.
+    weight[index::A] | These are every A-th row. A head's rows are next to each other.
+    weight[index : index + len(weight) // A] | The rows of head index start at index · D.
+    weight.chunk(A)[index - 1] | These rows belong to the head before. Heads are counted from 0.
+    weight.chunk(A)[index].flip(0) | These are the right rows, but in reverse order.
+    weight.chunk(A)[-1] | Head i owns the rows i·D … (i+1)·D − 1.
+    """,
+    inputs=lambda H, A, index: (different_numbers(H, H), index, A),
+    sizes={"H = 18 and 3 heads": (18, 3, 1), "H = 20 and 5 heads": (20, 5, 3), "H = 12 and 6 heads": (12, 6, 4)},
+    errors=ERRORS,
+    remark="Together the heads' parts make up the whole matrix.",
+)
 
+comparison(
+    "4.2",
+    "x, A",
+    "x.unflatten(-1, (A, -1)).transpose(1, 2)",
+    """
+    x.unflatten(-1, (A, -1)) | The heads are split, but tokens still come first. Use transpose(1, 2).
+    x.unflatten(-1, (-1, A)).transpose(1, 2) | Head size and number of heads are swapped: there should be A heads of D.
+    x.unflatten(-1, (-1, A)) | Head size and number of heads are swapped: there should be A heads of D, and tokens still
+        come first.
+    x.view(len(x), A, x.size(1), -1) | The shape is right, but tokens and heads are mixed up, because view keeps the
+        order in memory.
+    x.unflatten(-1, (-1, A)).permute(0, 3, 1, 2) | Head i got the coordinates i, i + A, i + 2A …; its coordinates should
+        be next to each other.
+    x.unflatten(-1, (A, -1)).transpose(1, 2).flip(-1) | Head i should hold coordinates i·D … (i+1)·D − 1 of each token.
+    """,
+    inputs=lambda H, A, B, S: (different_numbers(B, S, H), A),
+    sizes=SIZES,
+    errors=ERRORS,
+    remark="Each head now has its own (S, D) matrix.",
+    part="split_heads",
+)
 
-@exercise("4.3", points=2, sizes=BLOCKS)
-def merge_heads(answer, B: int, S: int, A: int, D: int):
-    """Check that heads (B, A, S, D) are joined to (B, S, H)."""
-    x = named_tensor(B, S, A * D)
-    heads = torch.stack(x.split(D, dim=-1), dim=1)  # contiguous, like a result of attention
-    result = run(answer, heads)
-    hints = {
-        (B, S, A, D): "Tokens come first again. Now join the last two dimensions, A and D.",
-        (B, A, S * D): "Tokens and coordinates were joined: move the tokens before the heads first.",
-    }
-    expect_no_shape(result, hints)
-    expect_tensor(result, (B, S, A * D), dtype=x.dtype)
-    mixed, strided = heads.reshape(B, S, A * D), heads.permute(0, 2, 3, 1).reshape(B, S, A * D)
-    expect(
-        not close(result, mixed), "The shape is right, but tokens and heads are mixed up. Use transpose(1, 2) first."
-    )
-    expect(not close(result, strided), "The heads' coordinates alternate. Keep each head's D coordinates together.")
-    expect(close(result, x), "Each token should have head 0's D coordinates, then head 1's, and so on.")
-    expect_trainable(answer, lambda heads: heads.transpose(1, 2).flatten(2), heads)
-    return "It undoes split_heads."
+comparison(
+    "4.3",
+    "x",
+    "x.transpose(1, 2).flatten(2)",
+    """
+    x.transpose(1, 2) | Tokens come first again. Now join the last two dimensions, A and D.
+    x.flatten(2) | Tokens and coordinates were joined: move the tokens before the heads first.
+    x.reshape(len(x), x.size(2), -1) | The shape is right, but tokens and heads are mixed up. Use transpose(1, 2) first.
+    x.permute(0, 2, 3, 1).flatten(2) | The heads' coordinates alternate. Keep each head's D coordinates together.
+    x.transpose(1, 2).flatten(2).flip(2) | Each token should have head 0's D coordinates, then head 1's, and so on.
+    """,
+    inputs=lambda H, A, B, S: (different_numbers(B, A, S, H // A),),  # contiguous, like a result of attention
+    sizes=SIZES,
+    errors=ERRORS,
+    remark="It undoes split_heads.",
+)
 
-
-@exercise("4.4")
-def predict_shapes(answer):
-    """Check the shapes of query, attention weights and output for B=2, S=7, H=48, A=6."""
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three shapes.")
-    names = ("query_shape", "weights_shape", "output_shape")
-    query, weights, output = (as_shape(value, name) for value, name in zip(answer, names, strict=True))
-    expect(48 not in query, "After splitting, no head has all 48 coordinates: a head's size is D = H / A.")
-    expect(
-        query != (2, 7, 6, 8),
-        "query: that is the shape after view. The transpose then moves the heads in front of the tokens.",
-    )
-    expect(query != (2, 8, 7, 6), "query: 6 is the number of heads, and 8 = 48 / 6 is the head size. Swap them.")
-    expect(query == (2, 6, 7, 8), "The query has the dimensions (B, A, S, D) with D = H / A.")
-    expect(weights != (2, 7, 7), "weights: every head has its own matrix, so there is a dimension for heads.")
-    expect(8 not in weights, "weights: the product of query and key sums over D, so D is gone here.")
-    expect(weights == (2, 6, 7, 7), "The weights have one row per query and one column per key, in every head.")
-    expect(output != (2, 7, 8), "output: that is one head's context. The output joins all heads.")
-    expect(output == (2, 7, 48), "The output has the shape of the input, (B, S, H): blocks can be stacked.")
-    return "Only the weights have S twice: they grow with the square of the length."
-
+prediction(
+    "4.4",
+    [partial(as_shape, question=name) for name in ("query_shape", "weights_shape", "output_shape")],
+    """
+    = (2, 6, 7, 8)
+    if 48 in answer
+    (2, 6, 7, 48) | After splitting, no head has all 48 coordinates: a head's size is D = H / A.
+    (2, 7, 6, 8) | query: that is the shape after view. The transpose then moves the heads in front of the tokens.
+    (2, 8, 7, 6) | query: 6 is the number of heads, and 8 = 48 / 6 is the head size. Swap them.
+    (2, 7, 8) | The query has the dimensions (B, A, S, D) with D = H / A.
+    = (2, 6, 7, 7)
+    (2, 7, 7) | weights: every head has its own matrix, so there is a dimension for heads.
+    if 8 in answer
+    (2, 6, 7, 8) | weights: the product of query and key sums over D, so D is gone here.
+    (6, 7, 7) | The weights have one row per query and one column per key, in every head.
+    = (2, 7, 48)
+    (2, 7, 8) | output: that is one head's context. The output joins all heads.
+    (2, 48) | The output has the shape of the input, (B, S, H): blocks can be stacked.
+    """,
+    ask="Give three shapes.",
+    remark="Only the weights have S twice: they grow with the square of the length.",
+)
 
 MODELS = {"the pretrained model": (), "H = 18 and 3 heads": (18, 3), "H = 20 and 5 heads": (20, 5)}
 

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from unittest import mock
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional as F  # noqa: F401 - in tables
 
 from exercises import Hint, as_positions, close, compare_stages, exercise, expect, expect_function
 from exercises.attention import official_model
-from exercises.comparison import MISTAKES, compare_answer, comparison, copies, expect_differentiable
+from exercises.comparison import compare_answer, comparison, copies, expect_differentiable
+from exercises.mistakes import functions
+from exercises.prediction import prediction
 from utils.encoder import TransformerEncoder
-from utils.encoder_layer import FeedForward, TransformerEncoderLayer
+from utils.encoder_layer import FeedForward, TransformerEncoderLayer  # noqa: F401 - in tables
 from utils.support.checkpoint import load_tokenizer
 
 
@@ -27,46 +29,47 @@ def stream_inputs(*shape: int) -> tuple:
 
 comparison(
     "5.1",
-    right=lambda x, f, norm: norm(x + f(x)),
+    "x, f, norm",
+    "norm(x + f(x))",
+    """
+    norm(f(x)) | The residual connection is missing: add the stream to what the sublayer made.
+    x + norm(f(x)) | Only the change is normalised: LayerNorm has to see the sum, stream + change.
+    x + f(x) | LayerNorm is missing: the sum has to be normalised.
+    x + f(norm(x)) | LayerNorm comes before the sublayer here. Normalise the sum, and nothing else.
+    norm(x + f(norm(x))) | LayerNorm also comes before the sublayer here. The sublayer reads the stream as it is.
+    norm(norm(x) + f(x)) | The stream is normalised before the sum. Add the stream as it is.
+    norm(x - f(x)) | The change is added to the stream, not subtracted.
+    norm(f(x) - x) | The stream is added to the change, not subtracted.
+    norm(x * f(x)) | The change is added to the stream, not multiplied.
+    norm(norm(x + f(x))) | The sum is normalised twice: once is enough.
+    F.layer_norm(x + f(x), x.shape[-1:]) | This is a new LayerNorm. Call the argument `norm`, which has a learned weight
+        and bias.
+    norm(2 * x + f(x)) | Add stream and change first, then apply LayerNorm.
+    """,
     inputs=stream_inputs,
     sizes={f"a stream of the shape {shape}": shape for shape in ((2, 3, 8), (5, 6), (3, 1, 5))},
-    what="the stream",
-    hint="Add stream and change first, then apply LayerNorm.",
     later="It is LN(x + f(x)).",
     remark="Both halves of BERT's layer are this step.",
-    mistakes=(
-        (
-            "The residual connection is missing: add the stream to what the sublayer made.",
-            lambda x, f, norm: norm(f(x)),
-        ),
-        (
-            "Only the change is normalised: LayerNorm has to see the sum, stream + change.",
-            lambda x, f, norm: x + norm(f(x)),
-        ),
-        ("LayerNorm is missing: the sum has to be normalised.", lambda x, f, norm: x + f(x)),
-        (
-            "LayerNorm comes before the sublayer here. Normalise the sum, and nothing else.",
-            lambda x, f, norm: x + f(norm(x)),
-        ),
-        (
-            "LayerNorm also comes before the sublayer here. The sublayer reads the stream as it is.",
-            lambda x, f, norm: norm(x + f(norm(x))),
-        ),
-        ("The stream is normalised before the sum. Add the stream as it is.", lambda x, f, norm: norm(norm(x) + f(x))),
-        ("The change is added to the stream, not subtracted.", lambda x, f, norm: norm(x - f(x))),
-        ("The stream is added to the change, not subtracted.", lambda x, f, norm: norm(f(x) - x)),
-        ("The change is added to the stream, not multiplied.", lambda x, f, norm: norm(x * f(x))),
-        ("The sum is normalised twice: once is enough.", lambda x, f, norm: norm(norm(x + f(x)))),
-        (
-            "This is a new LayerNorm. Call the argument `norm`, which has a learned weight and bias.",
-            lambda x, f, norm: F.layer_norm(x + f(x), x.shape[-1:]),
-        ),
-    ),
 )
 
 comparison(
     "5.2",
-    right=F.gelu,
+    "x",
+    "F.gelu(x)",
+    """
+    x.relu() | This is ReLU, which has a corner at 0. GELU is smooth there.
+    F.gelu(x, approximate="tanh") | This is the tanh form, off by up to 0.0005: use torch.erf.
+    x * torch.sigmoid(1.702 * x) | This is the approximation with a sigmoid: use torch.erf.
+    F.silu(x) | This is SiLU: the sigmoid is not the normal distribution's share below x.
+    x / 2 * (1 + torch.erf(x)) | Divide by √2 inside erf: it is defined for a variance of 1/2.
+    x / 2 * (1 + torch.erf(x / 2)) | Inside erf, divide by √2, not by 2.
+    x / 2 * (1 + torch.erf(x / 1.41)) | √2 needs more digits than 1.41: write 2**0.5.
+    x / 2 * (1 + torch.erf(x / 1.414)) | √2 needs more digits than 1.414: write 2**0.5.
+    (1 + torch.erf(x / 2**0.5)) / 2 | This is Φ(x), the share below x. Multiply it by x.
+    x * (1 + torch.erf(x / 2**0.5)) | Twice too large: Φ(x) is half of 1 + erf.
+    x / 2 * torch.erf(x / 2**0.5) | The 1 in 1 + erf(…) is missing.
+    x.tanh() | GELU is x times Φ(x), the share of the normal distribution below x.
+    """,
     inputs=lambda x: (x,),
     sizes={
         "the shape (2, 3, 5)": (torch.linspace(-4, 4, 30).view(2, 3, 5),),
@@ -74,22 +77,8 @@ comparison(
         "a single number, of the shape ()": (torch.tensor(2.0),),
         "a single negative number": (torch.tensor(-2.0),),
     },
-    hint="GELU is x times Φ(x), the share of the normal distribution below x.",
     later="GELU(x) is x · Φ(x), and Φ(x) = (1 + erf(x / √2)) / 2.",
     forbidden=("This calls torch's own GELU. Write it with torch.erf.", "gelu"),
-    mistakes=(
-        ("This is ReLU, which has a corner at 0. GELU is smooth there.", torch.relu),
-        ("This is the tanh form, off by up to 0.0005: use torch.erf.", lambda x: F.gelu(x, approximate="tanh")),
-        ("This is the approximation with a sigmoid: use torch.erf.", lambda x: x * torch.sigmoid(1.702 * x)),
-        ("This is SiLU: the sigmoid is not the normal distribution's share below x.", F.silu),
-        ("Divide by √2 inside erf: it is defined for a variance of 1/2.", lambda x: x / 2 * (1 + torch.erf(x))),
-        ("Inside erf, divide by √2, not by 2.", lambda x: x / 2 * (1 + torch.erf(x / 2))),
-        ("√2 needs more digits than 1.41: write 2**0.5.", lambda x: x / 2 * (1 + torch.erf(x / 1.41))),
-        ("√2 needs more digits than 1.414: write 2**0.5.", lambda x: x / 2 * (1 + torch.erf(x / 1.414))),
-        ("This is Φ(x), the share below x. Multiply it by x.", lambda x: (1 + torch.erf(x / 2**0.5)) / 2),
-        ("Twice too large: Φ(x) is half of 1 + erf.", lambda x: x * (1 + torch.erf(x / 2**0.5))),
-        ("The 1 in 1 + erf(…) is missing.", lambda x: x / 2 * torch.erf(x / 2**0.5)),
-    ),
 )
 
 
@@ -104,75 +93,52 @@ class Network(nn.Module):
 
 comparison(
     "5.3",
-    right=FeedForward.forward,
+    "net, x",
+    "FeedForward.forward(net, x)",
+    """
+    net.output(x) | The sizes do not fit: first self.intermediate, H to I, then self.output, I to H.
+    net.activation(net.intermediate(x)) | These are the I numbers in the middle. Map them back to H with self.output.
+    net.output(net.intermediate(x)) | The activation is missing. Without it, two matrices do no more than one.
+    net.activation(net.output(net.intermediate(x))) | The activation is at the end. It belongs between the two layers.
+    net.activation(FeedForward.forward(net, x)) | There is a second activation at the end. Apply it only to the numbers
+        in the middle.
+    net.output(net.intermediate(net.activation(x))) | The activation is at the beginning. It belongs between the two
+        layers.
+    x + FeedForward.forward(net, x) | This adds the input. The network returns only the change, and the layer adds it.
+    net.output(F.gelu(net.intermediate(x))) | This calls GELU by name. The configuration may choose another activation,
+        so call self.activation.
+    net.output(net.intermediate(x).relu()) | Apply self.intermediate, then self.activation, then self.output.
+    """,
     inputs=lambda H, width, activation: (Network(H, width, activation), 2 * torch.randn(2, 3, H)),
     sizes={
         "H = 6, I = 10 and GELU": (6, 10, nn.GELU),
         "H = 4, I = 7 and ReLU": (4, 7, nn.ReLU),
         "H = 5, I = 20 and tanh": (5, 20, nn.Tanh),
     },
-    what="the hidden states",
-    hint="Apply self.intermediate, then self.activation, then self.output.",
     remark="Wide, activated, and narrow again.",
     points=3,
     part="feed_forward",
-    mistakes=(
-        (
-            "The sizes do not fit: first self.intermediate, H to I, then self.output, I to H.",
-            lambda net, x: net.output(x),
-        ),
-        (
-            "These are the I numbers in the middle. Map them back to H with self.output.",
-            lambda net, x: net.activation(net.intermediate(x)),
-        ),
-        (
-            "The activation is missing. Without it, two matrices do no more than one.",
-            lambda net, x: net.output(net.intermediate(x)),
-        ),
-        (
-            "The activation is at the end. It belongs between the two layers.",
-            lambda net, x: net.activation(net.output(net.intermediate(x))),
-        ),
-        (
-            "There is a second activation at the end. Apply it only to the numbers in the middle.",
-            lambda net, x: net.activation(FeedForward.forward(net, x)),
-        ),
-        (
-            "The activation is at the beginning. It belongs between the two layers.",
-            lambda net, x: net.output(net.intermediate(net.activation(x))),
-        ),
-        (
-            "This adds the input. The network returns only the change, and the layer adds it.",
-            lambda net, x: x + FeedForward.forward(net, x),
-        ),
-        (
-            "This calls GELU by name. The configuration may choose another activation, so call self.activation.",
-            lambda net, x: net.output(F.gelu(net.intermediate(x))),
-        ),
-    ),
 )
 
-
-@exercise("5.4")
-def who_notices(answer):
-    """Check that the answer is a pair of position lists: what changes after a FeedForward and after a whole layer."""
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Give two lists: (feed-forward, whole layer).")
-    network, layer = (as_positions(positions, 6) for positions in answer)
-    expect(
-        network != list(range(6)),
-        "The feed-forward network is applied to each position alone: does position 0 read position 3 in it?",
-    )
-    expect(network != [4], "Positions count from 0 here, so position 3 is the fourth token.")
-    expect(network == [3], "For the feed-forward network: which positions read position 3?")
-    expect(layer != [3], "A whole layer contains attention, in which every position reads every other one.")
-    expect(layer != list(range(1, 7)), "Six positions that count from 0 end with 5.")
-    expect(
-        layer != [0, 1, 2, 4, 5],
-        "Position 3 itself changes, too: it reads itself, and the residual connection carries it on.",
-    )
-    expect(layer != [3, 4, 5], "Earlier positions look at later ones, too, because an encoder has no causal mask.")
-    expect(layer == list(range(6)), "For the layer: which positions attend to position 3?")
-    return "Information moves between tokens in attention only."
+prediction(
+    "5.4",
+    [partial(as_positions, count=name) for name in (6, 6)],
+    """
+    = [3]
+    [0, 1, 2, 3, 4, 5] | The feed-forward network is applied to each position alone: does position 0 read position 3 in
+        it?
+    [4] | Positions count from 0 here, so position 3 is the fourth token.
+    [2] | For the feed-forward network: which positions read position 3?
+    = [0, 1, 2, 3, 4, 5]
+    [3] | A whole layer contains attention, in which every position reads every other one.
+    [1, 2, 3, 4, 5, 6] | Six positions that count from 0 end with 5.
+    [0, 1, 2, 4, 5] | Position 3 itself changes, too: it reads itself, and the residual connection carries it on.
+    [3, 4, 5] | Earlier positions look at later ones, too, because an encoder has no causal mask.
+    [0, 1, 2, 3, 4] | For the layer: which positions attend to position 3?
+    """,
+    ask="Give two lists: (feed-forward, whole layer).",
+    remark="Information moves between tokens in attention only.",
+)
 
 
 def a_layer(residual=(1, 1), norms=("attention_norm", "feed_forward_norm"), reads="middle") -> Callable:
@@ -184,7 +150,7 @@ def a_layer(residual=(1, 1), norms=("attention_norm", "feed_forward_norm"), read
         start = states if reads == "adds to the input" else middle
         return second(residual[1] * start + layer.feed_forward(states if reads == "input" else middle))
 
-    return forward
+    return with_weights(forward)
 
 
 def with_weights(new_states: Callable) -> Callable:
@@ -198,36 +164,40 @@ def pre_ln(layer, states, mask):
     return states + layer.feed_forward(layer.feed_forward_norm(states))
 
 
-WRONG_LAYERS = (
-    ("This is pre-LN, and BERT is post-LN: normalise after each sum.", pre_ln),
-    ("The residual connection around attention is missing.", a_layer(residual=(0, 1))),
-    ("The residual connection around the feed-forward network is missing.", a_layer(residual=(1, 0))),
-    ("Both residual connections are missing.", a_layer(residual=(0, 0))),
-    ("Both LayerNorms are missing.", a_layer(norms=(None, None))),
-    ("The LayerNorm after attention is missing: self.attention_norm.", a_layer(norms=(None, "feed_forward_norm"))),
-    ("The LayerNorm at the end is missing: self.feed_forward_norm.", a_layer(norms=("attention_norm", None))),
-    ("The two LayerNorms are swapped.", a_layer(norms=("feed_forward_norm", "attention_norm"))),
-    (
-        "The same LayerNorm is used twice. The second one is self.feed_forward_norm.",
-        a_layer(norms=("attention_norm", "attention_norm")),
-    ),
-    ("The feed-forward network has to read the stream after attention.", a_layer(reads="input")),
-    ("Add the network's change to what it read, not to the layer's input.", a_layer(reads="adds to the input")),
-    (
-        "This is only the attention half. The feed-forward network is missing.",
-        lambda layer, x, mask: layer.attention_norm(x + layer.attention(x, mask)[0]),
-    ),
-    ("Attention is missing.", lambda layer, x, mask: layer.feed_forward_norm(x + layer.feed_forward(x))),
-    (
-        "self.attention returns a pair, its output and the weights. Unpack the two.",
-        lambda layer, x, mask: x + layer.attention(x, mask),
-    ),
-    (
-        "self.attention returns a pair, its output and the weights. Use the first of them.",
-        lambda layer, x, mask: layer.dropout(layer.attention(x, mask)),
-    ),
-)
-MISTAKES["5.5"] = [(hint, with_weights(wrong)) for hint, wrong in WRONG_LAYERS]
+WRONG_LAYERS = [
+    (hint, lambda *given, change=change: change(*given)[0])
+    for hint, change in functions(
+        "5.5",
+        "layer, states, mask=None",
+        """
+        with_weights(pre_ln)(layer, states, mask) | This is pre-LN, and BERT is post-LN: normalise after each sum.
+        a_layer(residual=(0, 1))(layer, states, mask) | The residual connection around attention is missing.
+        a_layer(residual=(1, 0))(layer, states, mask) | The residual connection around the feed-forward network is
+            missing.
+        a_layer(residual=(0, 0))(layer, states, mask) | Both residual connections are missing.
+        a_layer(norms=(None, None))(layer, states, mask) | Both LayerNorms are missing.
+        a_layer(norms=(None, "feed_forward_norm"))(layer, states, mask) |
+            The LayerNorm after attention is missing: self.attention_norm.
+        a_layer(norms=("attention_norm", None))(layer, states, mask) | The LayerNorm at the end is missing:
+            self.feed_forward_norm.
+        a_layer(norms=("feed_forward_norm", "attention_norm"))(layer, states, mask) | The two LayerNorms are swapped.
+        a_layer(norms=("attention_norm", "attention_norm"))(layer, states, mask) |
+            The same LayerNorm is used twice. The second one is self.feed_forward_norm.
+        a_layer(reads="input")(layer, states, mask) | The feed-forward network has to read the stream after attention.
+        a_layer(reads="adds to the input")(layer, states, mask) | Add the network's change to what it read, not to the
+            layer's input.
+        with_weights(lambda layer, x, mask: layer.attention_norm(x + layer.attention(x, mask)[0]))(layer, states, mask) |
+            This is only the attention half. The feed-forward network is missing.
+        with_weights(lambda layer, x, mask: layer.feed_forward_norm(x + layer.feed_forward(x)))(layer, states, mask) |
+            Attention is missing.
+        (states + layer.attention(states, mask), None) | self.attention returns a pair, its output and the weights.
+            Unpack the two.
+        (layer.dropout(layer.attention(states, mask)), None) | self.attention returns a pair, its output and the
+            weights. Use the first of them.
+        """,
+        globals(),
+    )
+]
 LAYERS = {"the pretrained layers": (), "H = 18 and 3 heads": (18, 3), "H = 20 and 5 heads": (20, 5)}
 
 
@@ -240,7 +210,7 @@ def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
     layers, single, batch, mask = deepcopy(official_layers(hidden_size, num_heads))
     first = layers[0], single[0], torch.ones(single[0].shape[:2], dtype=torch.long)
     with torch.no_grad():
-        compare_answer(without_the_finished_layer(answer), right_layer, first, WRONG_LAYERS, what="the hidden states")
+        compare_answer(without_the_finished_layer(answer), right_layer, first, WRONG_LAYERS)
         hints = {
             "layer 0, padded batch": "Pass attention_mask to self.attention, so that padding is not read.",
             "all layers in a row": "Each layer was right on its own. Does yours remember anything between calls?",

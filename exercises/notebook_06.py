@@ -25,6 +25,7 @@ from exercises import (
     expect_tensor,
     is_stub,
 )
+from exercises.prediction import prediction
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.weights import rename_weight
@@ -89,34 +90,35 @@ def name_the_mistake_in_weights(answer: Callable) -> None:
         expect(close(weights, right), hint)
 
 
-@exercise("6.2")
-def parameters_of_an_encoder(answer):
-    """Check how many parameters an encoder with V = 100, P = 20, T = 2, H = 10, A = 2, I = 30 and L = 3 has."""
-    number = as_number(answer, "The answer")
-    tables, attention, feed_forward, norm = 1220, 4 * 110, 330 + 310, 20
-    layer, embeddings = attention + feed_forward + 2 * norm, tables + norm
-    total, biases = embeddings + 3 * layer, 3 * (40 + 40)
-    expect(number != layer, "This is one layer. Add the other two, and the embeddings.")
-    expect(number != 3 * layer, "These are only the layers. Add the embeddings.")
-    expect(number != embeddings + layer, "Each of the three layers has parameters of its own.")
-    expect(number != total - 200, "The positions have a table, too: P rows of H numbers.")
-    few = "Twenty are missing: the table of token types, or the LayerNorm of the embeddings."
-    expect(number != total - norm, few)
-    expect(number != total - 6 * norm, "The LayerNorms of the layers are missing: two in each, 2·H numbers.")
-    expect(number != total - 7 * norm, "The LayerNorms are missing: each has a gain and a shift, 2·H.")
-    expect(number != total - 3 * norm, "A layer has two LayerNorms, one after each of its parts.")
-    expect(number not in (total - biases, total - biases - 7 * norm // 2), "The biases are missing.")
-    bare = "These are only the matrices. Add biases and LayerNorms."
-    expect(number != total - biases - 7 * norm, bare)
-    output = "Attention has four H × H maps: query, key, value and the output layer."
-    expect(number != total - 3 * 110, output)
-    heads = "The heads share one H × H matrix per projection: the number of heads does not matter."
-    expect(number not in (total + 3 * attention, embeddings + 6 * layer), heads)
-    expect(number != total + 110, "This encoder has no pooler. Count embeddings and layers.")
-    hint = "Count the embeddings (three tables and a LayerNorm) and one layer separately, then add three layers."
-    more = "Three tables, (V + P + T)·H, and 2·H; then per layer 4·(H² + H), 2·H·I + I + H, and 2·2·H."
-    expect(number == total, hint, more)
-    return "The number of heads plays no part."
+TABLES, ATTENTION, FEED_FORWARD, NORM = 1220, 4 * 110, 330 + 310, 20  # numbers of parameters
+LAYER = ATTENTION + FEED_FORWARD + 2 * NORM
+TOTAL, BIASES = TABLES + NORM + 3 * LAYER, 3 * (40 + 40)
+prediction(
+    "6.2",
+    as_number,
+    """
+    = TOTAL
+    LAYER | This is one layer. Add the other two, and the embeddings.
+    3 * LAYER | These are only the layers. Add the embeddings.
+    TABLES + NORM + LAYER | Each of the three layers has parameters of its own.
+    TOTAL - 200 | The positions have a table, too: P rows of H numbers.
+    TOTAL - NORM | Twenty are missing: the table of token types, or the LayerNorm of the embeddings.
+    TOTAL - 6 * NORM | The LayerNorms of the layers are missing: two in each, 2·H numbers.
+    TOTAL - 7 * NORM | The LayerNorms are missing: each has a gain and a shift, 2·H.
+    TOTAL - 3 * NORM | A layer has two LayerNorms, one after each of its parts.
+    TOTAL - BIASES
+    TOTAL - BIASES - 7 * NORM // 2 | The biases are missing.
+    TOTAL - BIASES - 7 * NORM | These are only the matrices. Add biases and LayerNorms.
+    TOTAL - 3 * 110 | Attention has four H × H maps: query, key, value and the output layer.
+    TOTAL + 3 * ATTENTION
+    TABLES + NORM + 6 * LAYER | The heads share one H × H matrix per projection: the number of heads does not matter.
+    TOTAL + 110 | This encoder has no pooler. Count embeddings and layers.
+    4601 | Count the embeddings (three tables and a LayerNorm) and one layer separately, then add three layers.
+    """,
+    later="Three tables, (V + P + T)·H, and 2·H; then per layer 4·(H² + H), 2·H·I + I + H, and 2·2·H.",
+    names=lambda: globals(),
+    remark="The number of heads plays no part.",
+)
 
 
 @exercise("6.3", points=3, part="rename_weight")

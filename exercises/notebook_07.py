@@ -9,6 +9,9 @@ import torch
 from torch import Tensor
 
 from exercises import Hint, as_number, as_tensor, close, exercise, expect, expect_function, expect_tensor
+from exercises.arrays import run_once
+from exercises.comparison import comparison, name_the_mistake
+from exercises.mistakes import functions
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 
@@ -25,14 +28,6 @@ def random_weights(L: int, A: int, S: int) -> Tensor:
     """Return seeded attention weights, (L, A, S, S)."""
     scores = torch.randn(L, A, S, S, generator=torch.Generator().manual_seed(7))
     return (2 * scores).softmax(dim=-1)
-
-
-def call_and_compare(answer, weights: Tensor, *places: int):
-    """Return what the reader's function makes of the weights, which it must leave as they are."""
-    given = weights.clone()
-    result = answer(given, *places)
-    expect(torch.equal(given, weights), "Your function changes the weights in place. Work on a copy, weights.clone().")
-    return result
 
 
 @torch.inference_mode()
@@ -97,34 +92,30 @@ def numbers_in(text: str) -> list[str]:
     return re.fullmatch(r"\s*\(?(\d+)\s*[-–.,:/ ]\s*(\d+)\)?\s*", text).groups()
 
 
-@exercise("7.1", points=2)
-def score_of_the_token_before(answer):
-    """Check the mean of the diagonal below the main one, for each head."""
-    expect_function(answer)
-    for L, A, S in ((2, 3, 5), (4, 2, 7)):
-        weights = random_weights(L, A, S)
-        result = expect_tensor(as_tensor(call_and_compare(answer, weights)), (L, A))
-        below = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
-        after, itself = weights.diagonal(1, -2, -1), weights.diagonal(0, -2, -1)
-        looking = weights[..., 1:, :].mean(dim=(-1, -2))
-        expect(
-            not close(result, looking), "This averages over all tokens that are looked at. Use only the token before."
-        )
-        last = below[..., -1]
-        expect(not close(result, last), "This is only the last token. Average over all tokens but the first.")
-        expect(not close(result, below.amax(-1)), "This is the largest weight. Take the mean.")
-        hints = {
-            "This is the token after. A row belongs to the token that looks.": after,
-            "These are the weights that tokens give to themselves. Go one column to the left of the diagonal.": itself,
-        }
-        for hint, wrong in hints.items():
-            expect(not close(result, wrong.mean(-1)), hint)
-            expect(not close(result, wrong.sum(-1) / S), hint)
-        expect(not close(result, below.sum(-1)), "This is the sum. Take the mean.")
-        expect(not close(result, below.sum(-1) / S), "Divide by S − 1, because no token comes before the first one.")
-        right = close(result, below.mean(-1))
-        expect(right, "Average weights[..., i, i - 1] over i from 1 to S - 1, separately for each head.")
-    return ""
+comparison(
+    "7.1",
+    "weights",
+    "weights.diagonal(-1, -2, -1).mean(-1)",
+    """
+    weights[..., 1:, :].mean(dim=(-1, -2)) | This averages over all tokens that are looked at. Use only the token
+        before.
+    weights[..., -1, -2] | This is only the last token. Average over all tokens but the first.
+    weights.diagonal(-1, -2, -1).amax(-1) | This is the largest weight. Take the mean.
+    weights.diagonal(1, -2, -1).mean(-1)
+    weights.diagonal(1, -2, -1).sum(-1) / weights.size(-1) | This is the token after. A row belongs to the token that
+        looks.
+    weights.diagonal(0, -2, -1).mean(-1) | These are the weights that tokens give to themselves. Go one column to the
+        left of the diagonal.
+    weights.diagonal(-1, -2, -1).sum(-1) | This is the sum. Take the mean.
+    weights.diagonal(-1, -2, -1).sum(-1) / weights.size(-1) | Divide by S − 1, because no token comes before the first
+        one.
+    weights.diagonal(-2, -2, -1).mean(-1) | Average weights[..., i, i - 1] over i from 1 to S - 1, separately for each
+        head.
+    """,
+    inputs=lambda *sizes: (random_weights(*sizes),),
+    sizes={"5 tokens": (2, 3, 5), "7 tokens": (4, 2, 7)},
+    lists=True,
+)
 
 
 @exercise("7.2")
@@ -174,10 +165,9 @@ def rule_for_a_head(answer):
     for L, A, S, query, key in ((2, 200, 6, 3, 1), (3, 150, 9, 2, 6)):
         weights = random_weights(L, A, S)
         weights[..., [0, query, S - 1]] *= 1.3  # so that leaving them out matters
-        result = expect_tensor(as_tensor(call_and_compare(answer, weights, query, key)), (L, A))
-        for hint, wrong in wrong_rules(weights, query, key).items():
-            expect(not close(result, wrong, 1e-3), hint)
+        result = expect_tensor(as_tensor(run_once(answer, (weights, query, key), torch.clone)), (L, A))
         right = largest_is(weights[:, :, query], key, [0, query, S - 1])
+        name_the_mistake(result, right, WRONG_RULES, (weights, query, key), tolerance=1e-3)
         layer, head = divmod(int((result.double() - right).abs().argmax()), A)
         row, found = weights[layer, head, query], bool(right[layer, head])
         expect(
@@ -196,23 +186,26 @@ def largest_is(rows: Tensor, key: int, left_out: list[int]) -> Tensor:
     return (rows.argmax(dim=-1) == key).double()
 
 
-def wrong_rules(weights: Tensor, query: int, key: int) -> dict[str, Tensor]:
-    """Return the results of common mistakes, by hint."""
-    last, row = weights.size(-1) - 1, weights[:, :, query]
-    sliced = "A slice that begins at token 1 counts from there, so its positions are too small by one"
-    return {
-        f"{sliced}.": largest_is(row, key + 1, [0, query, last]),
-        f"{sliced}; and the token itself is still included.": largest_is(row, key + 1, [0, last]),
-        "[CLS], [SEP] and the token itself are still included. Leave them out.": largest_is(row, key, []),
-        "The query token itself is still included. Leave it out, too.": largest_is(row, key, [0, last]),
-        "[CLS] and [SEP] are still included. Leave out the first and the last token.": largest_is(row, key, [query]),
-        "[SEP] is still included. Leave out the last token, too.": largest_is(row, key, [0, query]),
-        "[CLS] is still included. Leave out the first token, too.": largest_is(row, key, [query, last]),
-        "This is the column, the weights that the token receives. The row is weights[:, :, query].": largest_is(
-            weights[..., query], key, [0, query, last]
-        ),
-        "Query and key token are swapped.": largest_is(weights[:, :, key], query, [0, key, last]),
-    }
+WRONG_RULES = functions(
+    "7.3",
+    "weights, query, key",
+    """
+    largest_is(weights[:, :, query], key + 1, [0, query, -1]) | A slice that begins at token 1 counts from there, so its
+        positions are too small by one.
+    largest_is(weights[:, :, query], key + 1, [0, -1]) | A slice that begins at token 1 counts from there, so its
+        positions are too small by one; and the token itself is still included.
+    largest_is(weights[:, :, query], key, []) | [CLS], [SEP] and the token itself are still included. Leave them out.
+    largest_is(weights[:, :, query], key, [0, -1]) | The query token itself is still included. Leave it out, too.
+    largest_is(weights[:, :, query], key, [query]) | [CLS] and [SEP] are still included. Leave out the first and the
+        last token.
+    largest_is(weights[:, :, query], key, [0, query]) | [SEP] is still included. Leave out the last token, too.
+    largest_is(weights[:, :, query], key, [query, -1]) | [CLS] is still included. Leave out the first token, too.
+    largest_is(weights[..., query], key, [0, query, -1]) | This is the column, the weights that the token receives. The
+        row is weights[:, :, query].
+    largest_is(weights[:, :, key], query, [0, key, -1]) | Query and key token are swapped.
+    """,
+    globals(),
+)
 
 
 @exercise("7.4", points=2)
@@ -295,28 +288,6 @@ def heads_that_find(weights: Tensor, query: int, key: int) -> int:
     return int(largest_is(weights[:, :, query], key, [0, query, weights.size(-1) - 1]).sum())
 
 
-@exercise("7.6", points=3)
-def attention_rollout(answer):
-    """Check attention rollout: heads averaged, half identity, later layers multiplied from the left."""
-    expect_function(answer)
-    for L, A, S in ((3, 2, 4), (14, 3, 6), (1, 2, 3)):
-        weights = random_weights(L, A, S)
-        result = expect_tensor(as_tensor(call_and_compare(answer, weights)), (S, S))
-        mixed = list((weights.mean(dim=1) + torch.eye(S)) / 2)
-        if L > 1:
-            for hint, wrong in wrong_rollouts(weights, mixed).items():
-                expect(not close(result, wrong) or close(wrong, product(mixed)), hint)
-            rows = close(result.sum(-1), torch.ones(S))
-            expect(rows, "The rows should sum to 1, because the rows of each layer's mixed matrix do.")
-        expect(
-            close(result, product(mixed)),
-            f"With {L} layers and {A} heads the result is wrong, although its rows sum to 1. Is the mean over "
-            "all heads, is "
-            "half of each matrix the identity, and is each layer used once?",
-        )
-    return "Rows sum to 1 in each factor, and so in the product."
-
-
 def product(matrices: list[Tensor]) -> Tensor:
     """Return the product of matrices, each later one on the left."""
     total = torch.eye(matrices[0].size(-1))
@@ -325,18 +296,34 @@ def product(matrices: list[Tensor]) -> Tensor:
     return total
 
 
-def wrong_rollouts(weights: Tensor, mixed: list[Tensor]) -> dict[str, Tensor]:
-    """Return the results of common mistakes, by hint."""
-    layers, eye = list(weights.mean(dim=1)), torch.eye(weights.size(-1))
-    entries = torch.stack(mixed).prod(dim=0)
-    return {
-        "The order is reversed. Each later layer multiplies from the left.": product(mixed[::-1]),
-        "The residual connection is missing. Mix each matrix with the identity.": product(layers),
-        "The layers are averaged. Multiply their matrices.": sum(mixed) / len(mixed),
-        "Use matrix products (@), not products of entries (*).": entries,
-        "Mix half weights and half identity: divide by 2, so that rows sum to 1.": product([m + eye for m in layers]),
-        "This is only the last layer. Multiply it by the layers below.": mixed[-1],
-        "This is only the first head of each layer. Average over all heads.": product(list((weights[:, 0] + eye) / 2)),
-        "The first layer is left out.": product(mixed[1:]),
-        "The number of layers is fixed at six. Use all layers of `weights`.": product(mixed[:6]),
-    }
+def mixed(weights: Tensor) -> list[Tensor]:
+    """Return each layer's matrix: the mean over its heads, half of it the identity."""
+    return list((weights.mean(dim=1) + torch.eye(weights.size(-1))) / 2)
+
+
+comparison(
+    "7.6",
+    "weights",
+    "product(mixed(weights))",
+    """
+    product(mixed(weights)[::-1]) | The order is reversed. Each later layer multiplies from the left.
+    product(list(weights.mean(dim=1))) | The residual connection is missing. Mix each matrix with the identity.
+    sum(mixed(weights)) / len(weights) | The layers are averaged. Multiply their matrices.
+    torch.stack(mixed(weights)).prod(dim=0) | Use matrix products (@), not products of entries (*).
+    product(mixed(weights)) * 2 ** len(weights) | Mix half weights and half identity: divide by 2, so that rows sum to
+        1.
+    mixed(weights)[-1] | This is only the last layer. Multiply it by the layers below.
+    product(mixed(weights[:, :1])) | This is only the first head of each layer. Average over all heads.
+    product(mixed(weights[1:])) | The first layer is left out.
+    product(mixed(weights[:6])) | The number of layers is fixed at six. Use all layers of `weights`.
+    if not close(answer.sum(-1), torch.ones(len(answer)))
+    product(mixed(weights)) * 3 | The rows should sum to 1, because the rows of each layer's mixed matrix do.
+    torch.eye(weights.size(-1)) | The result is wrong, although its rows sum to 1. Is the mean over all heads, is half
+        of each matrix the identity, and is each layer used once?
+    """,
+    inputs=lambda *sizes: (random_weights(*sizes),),
+    sizes={"3 layers": (3, 2, 4), "14 layers of 3 heads": (14, 3, 6), "8 layers": (8, 2, 5)},
+    lists=True,
+    remark="Rows sum to 1 in each factor, and so in the product.",
+    points=3,
+)

@@ -1,6 +1,5 @@
 """Checks for the exercises of notebook 08."""
 
-import math
 import re
 import types
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ from exercises import (
     expect_gradients,
     is_stub,
 )
+from exercises.prediction import close_to, prediction
 from utils.classifier import TransformerForSequenceClassification
 
 
@@ -453,25 +453,29 @@ def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[floa
     }
 
 
-@exercise("8.6")
-def sentences_for_an_interval(answer):
-    """Check how many test sentences make a 95 % interval of ± 0.01 at an accuracy of 0.85: about 4,900."""
+def number_of_sentences(answer) -> float:
+    """Return the answer as a number, from text such as "about 4,900 sentences", too."""
     if isinstance(answer, str):
         answer = re.sub(r"^\s*(about|approximately|roughly|around|≈|~)\s*|\s*(test )?sentences\.?\s*$", "", answer)
-    number = as_number(answer, "The number of sentences")
-    wanted = 1.96**2 * 0.85 * 0.15 / 0.01**2
-    wrong = {
-        1.96 * math.sqrt(0.85 * 0.15) / 0.01: "This is the square root of the answer. Square 1.96·√(p(1 − p)) / 0.01.",
-        0.85 * 0.15 / 0.01**2: "This uses one standard error. A 95 % interval needs 1.96 standard errors.",
-        1.96 * 0.85 * 0.15 / 0.01**2: "1.96 is outside the root, so it is squared, too.",
-        wanted / 4: "This is for 83 % to 87 %: the half-width is 0.01, not 0.02.",
-        wanted * 4: "84 % to 86 % is two points wide: the half-width is 0.01, not 0.005.",
-        1.96**2 * 0.25 / 0.01**2: "This is for an accuracy of 50 %, the worst case; here p = 0.85.",
-        1.96**2 * 0.85 * 0.15 / 0.01: "0.01 has to be squared, too.",
-        1.645**2 * 0.85 * 0.15 / 0.01**2: "This is for a 90 % interval. A 95 % interval needs 1.96 standard errors.",
-    }
-    for value, hint in wrong.items():
-        expect(not abs(number / value - 1) < 0.01, hint)
-    hint = "Set the half-width 1.96·√(p(1 − p)/n) to 0.01 and solve for n."
-    expect(abs(number / wanted - 1) <= 0.05, hint)
-    return "Twice as exact costs four times the sentences."
+    return as_number(answer, "The number of sentences")
+
+
+prediction(
+    "8.6",
+    number_of_sentences,
+    """
+    = 1.96**2 * 0.85 * 0.15 / 0.01**2
+    1.96 * (0.85 * 0.15)**0.5 / 0.01 | This is the square root of the answer. Square 1.96·√(p(1 − p)) / 0.01.
+    0.85 * 0.15 / 0.01**2 | This uses one standard error. A 95 % interval needs 1.96 standard errors.
+    1.96 * 0.85 * 0.15 / 0.01**2 | 1.96 is outside the root, so it is squared, too.
+    1.96**2 * 0.85 * 0.15 / 0.02**2 | This is for 83 % to 87 %: the half-width is 0.01, not 0.02.
+    1.96**2 * 0.85 * 0.15 / 0.005**2 | 84 % to 86 % is two points wide: the half-width is 0.01, not 0.005.
+    1.96**2 * 0.25 / 0.01**2 | This is for an accuracy of 50 %, the worst case; here p = 0.85.
+    1.96**2 * 0.85 * 0.15 / 0.01 | 0.01 has to be squared, too.
+    1.645**2 * 0.85 * 0.15 / 0.01**2 | This is for a 90 % interval. A 95 % interval needs 1.96 standard errors.
+    854 | Set the half-width 1.96·√(p(1 − p)/n) to 0.01 and solve for n.
+    """,
+    near=close_to(0.01),
+    good=close_to(0.05),
+    remark="Twice as exact costs four times the sentences.",
+)

@@ -2,7 +2,6 @@
 
 import ast
 import contextlib
-import inspect
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
@@ -13,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from exercises import (
-    CUT_OFF,
     Hint,
     as_number,
     as_tensor,
@@ -22,32 +20,13 @@ from exercises import (
     exercise,
     expect,
     expect_function,
-    expect_gradients,
     expect_tensor,
 )
+from exercises.comparison import comparison, expect_own
+from exercises.prediction import prediction
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.tokenization import WordPieceTokenizer
-
-
-@exercise("9.1")
-def pooled_by_hand(answer):
-    """Check the mean of (2, 1), (4, 1), (0, 7) without the padded (6, 3)."""
-    numbers = as_numbers(answer)
-    wrong = {
-        (3.0, 3.0): "Padding is included in the mean. The mask excludes (6, 3).",
-        (1.5, 2.25): "The sum is right, but only three tokens are real. Divide by 3, not by 4.",
-        (6.0, 9.0): "This is the sum of the real tokens. Divide it by their number.",
-        (12.0, 12.0): "This is the sum with padding. Leave out padding, then divide.",
-        (4.0, 4.0): "The sum includes padding, and is divided by 3. Leave (6, 3) out of the sum, too.",
-        (2.0, 1.0): "This is the first token's vector, as in [CLS] pooling. Average all real tokens.",
-        (4.0, 7.0): "This is the largest number of each column. Take the mean.",
-        (3.0, 2.0): "The two numbers are swapped. The first is the mean of 2, 4 and 0.",
-    }
-    for values, hint in wrong.items():
-        expect(not close(numbers, torch.tensor(values)), hint)
-    expect(close(numbers, torch.tensor([2.0, 3.0])), "Add the three real vectors, and divide by three.")
-    return "Padding is neither added nor counted."
 
 
 def as_numbers(answer) -> Tensor:
@@ -66,14 +45,24 @@ def as_numbers(answer) -> Tensor:
     return numbers.float()
 
 
-def expect_own(answer: Callable, name: str, remedy: str) -> None:
-    """Raise `Hint` if the answer is the function that a notebook's page defines under this name, or calls it."""
-    function = inspect.unwrap(answer)
-    with contextlib.suppress(TypeError, ValueError):  # within what `wrap_answer` makes of it
-        function = inspect.getclosurevars(function).nonlocals.get("answer", function)
-    called = getattr(getattr(function, "__code__", None), "co_names", ())
-    own = getattr(function, "__name__", "") != name and name not in called
-    expect(own, f"This is the notebook's `{name}`, or it calls it. Instead, {remedy}")
+prediction(
+    "9.1",
+    as_numbers,
+    """
+    = (2.0, 3.0)
+    (3.0, 3.0) | Padding is included in the mean. The mask excludes (6, 3).
+    (1.5, 2.25) | The sum is right, but only three tokens are real. Divide by 3, not by 4.
+    (6.0, 9.0) | This is the sum of the real tokens. Divide it by their number.
+    (12.0, 12.0) | This is the sum with padding. Leave out padding, then divide.
+    (4.0, 4.0) | The sum includes padding, and is divided by 3. Leave (6, 3) out of the sum, too.
+    (2.0, 1.0) | This is the first token's vector, as in [CLS] pooling. Average all real tokens.
+    (4.0, 7.0) | This is the largest number of each column. Take the mean.
+    (3.0, 2.0) | The two numbers are swapped. The first is the mean of 2, 4 and 0.
+    (2.0, 4.0) | Add the three real vectors, and divide by three.
+    """,
+    near=close,
+    remark="Padding is neither added nor counted.",
+)
 
 
 def answer_for(answer: Callable, **inputs):
@@ -86,68 +75,60 @@ def answer_for(answer: Callable, **inputs):
     return result
 
 
-@exercise("9.2", points=2)
-def masked_mean(answer):
-    """Check the mean of each text's real tokens, (B, S, H) and (B, S) to (B, H)."""
-    expect_function(answer)
-    expect_own(answer, "mean_pooling", "write the mean yourself, under a name of your own.")
-    generator = torch.Generator().manual_seed(1)
-    for mask in MASKS:
-        mask = torch.tensor(mask)
-        states = torch.randn(*mask.shape, 3 + len(mask), generator=generator)
-        B, S, H = states.shape
-        size = f"For B = {B}, S = {S} and H = {H} it"
-        result = answer_for(answer, last_hidden_state=states, attention_mask=mask)
-        result = expect_tensor(result, (B, H), size, states.dtype)
-        wanted = torch.stack([text[real == 1].mean(dim=0) for text, real in zip(states, mask, strict=True)])
-        for hint, wrong in wrong_means(states, mask).items():
-            expect(not close(result, wrong) or close(wanted, wrong), hint)
-        hint = "multiply each vector by its mask, add them up along S, and divide by the sum of the mask."
-        expect(close(result, wanted), f"{size} is wrong: {hint}")
-    states.requires_grad_()
-    result = answer(states, mask)
-    wanted = (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-    expect_gradients(result, wanted, [states], CUT_OFF)
-    return "From here on, `embed` takes your mean."
+MASKS = {
+    "B = 3, S = 4 and H = 6": [[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]],
+    "B = 2 and S = 7": [[1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 1, 0, 0]],
+    "padding that comes first": [[0, 0, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 0]],
+}
 
 
-MASKS = (
-    [[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]],
-    [[1, 1, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0, 0]],
-    [[0, 0, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 0]],  # padding may come first, too
+def states_and_mask(mask: list) -> tuple[Tensor, Tensor]:
+    """Return hidden states (B, S, H) for a mask (B, S), and the mask."""
+    return torch.randn(len(mask), len(mask[0]), 3 + len(mask)), torch.tensor(mask)
+
+
+def masked(states: Tensor, mask: Tensor) -> Tensor:
+    """Return states (B, S, H) with zeros for padding."""
+    return states * mask[..., None]
+
+
+def inverted(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean of each text's padding, nan where there is none."""
+    return masked(states, 1 - mask).sum(1) / (1 - mask).sum(1, keepdim=True)
+
+
+comparison(
+    "9.2",
+    "states, mask",
+    "masked(states, mask).sum(1) / mask.sum(1, keepdim=True)",
+    """
+    states.mean(1) | Padding is included in the mean. Multiply each vector by its mask, 1 or 0, before you add them up.
+    masked(states, mask).mean(1) | The sum is right, but it is divided by S. Divide by the number of real tokens, the
+        sum of the mask.
+    masked(states, mask).sum(1) | This is the sum of the real tokens. Divide it by their number.
+    states.sum(1) / mask.sum(1, keepdim=True) | The sum includes padding. Multiply each vector by its mask first.
+    masked(states, mask).sum(1) / mask.sum() | All texts are divided by the number of real tokens in the whole batch.
+        Divide each by its own.
+    states[:, 0] | This is the first token's vector, as in [CLS] pooling. Average all real tokens.
+    (states - 1e9 * (1 - mask[..., None])).amax(1) | This is the largest number of each column. Take the mean.
+    masked(states, mask).amax(1) | This is the largest number of each column, or 0 of padding. Take the mean.
+    states.amax(1) | This is the largest number of each column, padding included. Take the mean.
+    F.normalize(masked(states, mask).sum(1), dim=-1) | These vectors have length 1. Return the mean itself; `embed`
+        divides it by its length.
+    if close(answer.nan_to_num(7), inverted(states, mask).nan_to_num(7))
+    inverted(states, mask) | The mask is inverted: 1 is a real token, 0 is padding.
+    torch.stack([text[:end].mean(0) for text, end in zip(states, mask.sum(1).tolist())]) |
+        Padding may come first, too. Use the tokens whose mask is 1, not the first ones.
+    (masked(states, mask).sum((0, 1)) / mask.sum()).expand(len(mask), -1) |
+        All texts are averaged together. Sum over S, dim=1, which gives (B, H).
+    2 * masked(states, mask).sum(1) / mask.sum(1, keepdim=True) | Multiply each vector by its mask, add them up along S,
+        and divide by the sum of the mask.
+    """,
+    inputs=states_and_mask,
+    sizes={name: (mask,) for name, mask in MASKS.items()},
+    own=("mean_pooling", "write the mean yourself, under a name of your own."),
+    remark="From here on, `embed` takes your mean.",
 )
-
-
-def wrong_means(states: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """Return the results of common mistakes, by hint."""
-    real = mask[..., None].float()
-    total, counts = (states * real).sum(dim=1), real.sum(dim=1)
-    ends = mask.sum(dim=1).tolist()
-    first = torch.stack([text[:end].mean(dim=0) for text, end in zip(states, ends, strict=True)])
-    return {
-        (
-            "Padding is included in the mean. Multiply each vector by its mask, 1 or 0, before you add them up."
-        ): states.mean(dim=1),
-        "The sum is right, but it is divided by S. Divide by the number of real tokens, the sum of the mask.": total
-        / mask.size(1),
-        "This is the sum of the real tokens. Divide it by their number.": total,
-        "The sum includes padding. Multiply each vector by its mask first.": states.sum(dim=1) / counts,
-        "All texts are divided by the number of real tokens in the whole batch. Divide each by its own.": total
-        / real.sum(),
-        "This is the first token's vector, as in [CLS] pooling. Average all real tokens.": states[:, 0],
-        "This is the largest number of each column. Take the mean.": (states + (1 - real) * -1e9).amax(dim=1),
-        "This is the largest number of each column, or 0 of padding. Take the mean.": (states * real).amax(dim=1),
-        "This is the largest number of each column, padding included. Take the mean.": states.amax(dim=1),
-        "These vectors have length 1. Return the mean itself; `embed` divides it by its length.": F.normalize(
-            total, dim=-1
-        ),
-        "The mask is inverted: 1 is a real token, 0 is padding.": (states * (1 - real)).sum(dim=1)
-        / (1 - real).sum(dim=1),
-        "Padding may come first, too. Use the tokens whose mask is 1, not the first ones.": first,
-        "All texts are averaged together. Sum over S, dim=1, which gives (B, H).": (
-            total.sum(dim=0) / real.sum()
-        ).expand_as(total),
-    }
 
 
 @exercise("9.3", points=2)
@@ -332,58 +313,46 @@ def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
             expect(correct or not close(found, made, 1e-4), hint)
 
 
-STATES = {"3 and 5 tokens": (3, 5, 4), "6 and 4 tokens": (6, 4, 2), "7 and 1 tokens": (7, 1, 3)}
+def normalized(states: Tensor) -> Tensor:
+    """Return vectors of length 1."""
+    return F.normalize(states, dim=-1)
 
 
-@exercise("9.5", points=2, sizes=STATES)
-def shares_among_pairs(answer, S, T, H):
-    """Check the share of each pair of tokens in the cosine of two means."""
-    expect_function(answer)
-    expect_own(answer, "shares_of_cosine", "write it yourself, under a name of your own.")
-    generator = torch.Generator().manual_seed(S)
-    states, other = (torch.randn(size, H, generator=generator) + 0.5 for size in (S, T))
-    given = states.clone(), other.clone()
-    result = as_tensor(answer(*given))
-    unaltered = given[0].equal(states) and given[1].equal(other)
-    expect(unaltered, "Your function changes the vectors in place. Leave them as they are.")
-    if S != T and isinstance(result, Tensor) and result.shape == (T, S):
-        raise Hint("The rows should be the tokens of the first text, and the columns those of the second.")
-    result = expect_tensor(result, (S, T)).double()
-    products = (states @ other.T).double()
-    means = states.double().mean(dim=0), other.double().mean(dim=0)
-    cosine = F.cosine_similarity(*means, dim=0)
-    wanted = products / (S * T * means[0].norm() * means[1].norm())
-    each = F.normalize(states, dim=-1) @ F.normalize(other, dim=-1).T
-    hints = {
-        (
-            "These are the products of the vectors. Divide by the numbers of tokens and the lengths of the means."
-        ): products,
-        "Divide by the lengths of the two means, too: the cosine is divided by both.": products / (S * T),
-        "Divide by the numbers of tokens, too: a mean is a sum divided by the number of vectors.": wanted * S * T,
-        "Only one of the two means is divided by its number of tokens.": (wanted * S, wanted * T),
-        "These are the cosines of the tokens. Divide by the lengths of the *means*.": each.double(),
-        (
-            "These are the cosines of the tokens, divided by their number. Divide by the lengths of the *means*."
-        ): each.double() / (S * T),
-        "Softmax or a division by the sum makes them add up to 1. They should add up to the cosine.": (
-            products / products.sum(),
-            products.softmax(dim=-1),
-            products.flatten().softmax(dim=0).view(S, T),
-        ),
-    }
-    for hint, wrong in hints.items():
-        for one in wrong if isinstance(wrong, tuple) else (wrong,):
-            expect(not close(result, one) or close(one, wanted), hint)
-    if not close(result.sum(), cosine, 1e-4):
-        raise Hint(f"They add up to {result.sum():.3f}, but the cosine of the two means is {cosine:.3f}.")
-    expect(
-        close(result, wanted, 1e-4),
-        (
-            "They add up to the cosine, but they are wrong. Each is the product of two vectors, divided by "
-            "the same number."
-        ),
-    )
-    return "This is why two texts are near, to the last digit."
+def shares(a: Tensor, b: Tensor) -> Tensor:
+    """Return what exercise 9.5 asks for: the parts of the cosine of two means, (S, T)."""
+    return a @ b.T / (len(a) * len(b) * a.mean(0).norm() * b.mean(0).norm())
+
+
+comparison(
+    "9.5",
+    "a, b",
+    "shares(a, b)",
+    """
+    shares(a, b).T | The rows should be the tokens of the first text, and the columns those of the second.
+    a @ b.T | These are the products of the vectors. Divide by the numbers of tokens and the lengths of the means.
+    a @ b.T / (len(a) * len(b)) | Divide by the lengths of the two means, too: the cosine is divided by both.
+    shares(a, b) * len(a) * len(b) | Divide by the numbers of tokens, too: a mean is a sum divided by the number of
+        vectors.
+    shares(a, b) * len(a)
+    shares(a, b) * len(b) | Only one of the two means is divided by its number of tokens.
+    normalized(a) @ normalized(b).T | These are the cosines of the tokens. Divide by the lengths of the *means*.
+    normalized(a) @ normalized(b).T / (len(a) * len(b)) | These are the cosines of the tokens, divided by their number.
+        Divide by the lengths of the *means*.
+    a @ b.T / (a @ b.T).sum()
+    (a @ b.T).softmax(-1)
+    (a @ b.T).flatten().softmax(0).view(len(a), -1) | Softmax or a division by the sum makes them add up to 1. They
+        should add up to the cosine.
+    if not close(answer.sum(), F.cosine_similarity(a.mean(0), b.mean(0), dim=0), 1e-4)
+    2 * shares(a, b) | They add up to something else than the cosine of the two means.
+    shares(a, b).mean().expand(len(a), len(b)) | They add up to the cosine, but they are wrong. Each is the product of
+        two vectors, divided by the same number.
+    """,
+    inputs=lambda S, T, H: (torch.randn(S, H) + 0.5, torch.randn(T, H) + 0.5),
+    sizes={"3 and 5 tokens": (3, 5, 4), "6 and 4 tokens": (6, 4, 2), "7 and 1 tokens": (7, 1, 3)},
+    own=("shares_of_cosine", "write it yourself, under a name of your own."),
+    lists=True,
+    remark="This is why two texts are near, to the last digit.",
+)
 
 
 @exercise("9.6", points=2)

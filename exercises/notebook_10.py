@@ -19,8 +19,8 @@ from exercises import (
     expect_tensor,
     readers_frames,
 )
+from exercises.comparison import expect_own
 from exercises.notebook_07 import as_head, largest_is, read_weights
-from exercises.notebook_09 import expect_own
 
 PLACES = ("The {r} and {p} were gone.", "We saw {p} beside the {r}.")
 BETWEEN = ("old ", "very beautiful ")

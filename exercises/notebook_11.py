@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,7 @@ from exercises import (
     expect_tensor,
     is_stub,
 )
+from exercises.prediction import prediction, within
 from utils.masked_lm import TransformerForMaskedLM
 from utils.support.datasets import DATA
 
@@ -277,29 +278,23 @@ def diagnose(head: nn.Module, states: Tensor, model) -> None:
         expect(not close(result, value, 1e-6), hint)
 
 
-UNIGRAM, HALF = 6.34, math.log(2)
-COPIER_LOSS = 0.9 * UNIGRAM + 0.2 * HALF
-
-
-@exercise("11.3")
-def read_a_loss(answer):
-    """Check the mean loss of a model that knows frequencies, and copies with half of its probability."""
-    loss = as_number(answer, "The loss")
-    wrong = {
-        "That is the share of [MASK] alone. The other 20 % of the words to be predicted have a loss, too.": 0.8
-        * UNIGRAM,
-        "That is the unigram alone. Where the right word is shown, its loss is only ln 2.": UNIGRAM,
-        "One ln 2 is missing. The right word shown costs ln 2, and another word shown costs 6.34 + ln 2.": (
-            0.9 * UNIGRAM + 0.1 * HALF
-        ),
-        "Here all words that are shown are right. Half of them are others, with a loss of 6.34 + ln 2.": (
-            0.8 * UNIGRAM + 0.2 * HALF
-        ),
-        "Halving a probability adds ln 2 to its loss. It does not halve the loss.": 0.95 * UNIGRAM,
-        "This is the plain mean of three losses. Weigh them with 0.8, 0.1 and 0.1.": (2 * UNIGRAM + 2 * HALF) / 3,
-    }
-    for hint, value in wrong.items():
-        expect(abs(loss - value) > 0.006, hint)
-    hint = "Three cases: [MASK], the right word, another word. Add up share times loss."
-    expect(abs(loss - COPIER_LOSS) < 0.02, hint)
-    return "It is the dotted line of the next figure: a long plateau of the training."
+prediction(
+    "11.3",
+    partial(as_number, question="The loss"),
+    """
+    = 0.9 * UNIGRAM + 0.2 * HALF
+    0.8 * UNIGRAM | That is the share of [MASK] alone. The other 20 % of the words to be predicted have a loss, too.
+    UNIGRAM | That is the unigram alone. Where the right word is shown, its loss is only ln 2.
+    0.9 * UNIGRAM + 0.1 * HALF | One ln 2 is missing. The right word shown costs ln 2, and another word shown costs 6.34
+        + ln 2.
+    0.8 * UNIGRAM + 0.2 * HALF | Here all words that are shown are right. Half of them are others, with a loss of 6.34 +
+        ln 2.
+    0.95 * UNIGRAM | Halving a probability adds ln 2 to its loss. It does not halve the loss.
+    (2 * UNIGRAM + 2 * HALF) / 3 | This is the plain mean of three losses. Weigh them with 0.8, 0.1 and 0.1.
+    7.6 | Three cases: [MASK], the right word, another word. Add up share times loss.
+    """,
+    near=within(0.006),
+    good=within(0.02),
+    names=lambda: {"UNIGRAM": 6.34, "HALF": math.log(2)},
+    remark="It is the dotted line of the next figure: a long plateau of the training.",
+)

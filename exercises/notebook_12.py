@@ -22,7 +22,8 @@ from exercises import (
     expect_tensor,
 )
 from exercises.arrays import run_on_copies
-from exercises.comparison import MISTAKES, name_the_mistake
+from exercises.comparison import name_the_mistake
+from exercises.mistakes import functions
 from exercises.notebook_04 import Parts, returned_pair
 
 
@@ -40,7 +41,7 @@ def write_the_causal_mask(answer):
         )
         expect(((mask == 0) | (mask == 1)).all(), "A mask contains only True (may look) and False (may not).")
         seen, right = mask == 1, torch.ones(T, T).tril() == 1
-        name_the_mistake(seen, right, MISTAKES["12.1"], (T,))
+        name_the_mistake(seen, right, WRONG_MASKS, (T,))
         expect(
             seen.equal(right), "Each row should be True from the first column up to the token's own, and no further."
         )
@@ -52,22 +53,19 @@ def write_the_causal_mask(answer):
     return "One mask serves every text of this length. From here on, the decoder is masked by yours."
 
 
-MISTAKES["12.1"] = (
-    (
-        "The mask is inverted: True is where a token may look, and False where it may not.",
-        lambda T: torch.ones(T, T).triu(1).bool(),
-    ),
-    (
-        "Here a token sees those after it. A row is a token that looks, a column one that is seen.",
-        lambda T: torch.ones(T, T).triu().bool(),
-    ),
-    ("A token may see itself, too: the diagonal is True.", lambda T: torch.ones(T, T).tril(-1).bool()),
-    ("Every token sees every other. Hide the tokens that come later.", lambda T: torch.ones(T, T).bool()),
-    ("Each token sees only itself. It may see all tokens before it, too.", lambda T: torch.eye(T).bool()),
-    (
-        "Each token also sees the next one, which is the very token that it has to predict.",
-        lambda T: torch.ones(T, T).tril(1).bool(),
-    ),
+WRONG_MASKS = functions(
+    "12.1",
+    "T",
+    """
+    torch.ones(T, T).triu(1).bool() | The mask is inverted: True is where a token may look, and False where it may not.
+    torch.ones(T, T).triu().bool() | Here a token sees those after it. A row is a token that looks, a column one that is
+        seen.
+    torch.ones(T, T).tril(-1).bool() | A token may see itself, too: the diagonal is True.
+    torch.ones(T, T).bool() | Every token sees every other. Hide the tokens that come later.
+    torch.eye(T).bool() | Each token sees only itself. It may see all tokens before it, too.
+    torch.ones(T, T).tril(1).bool() | Each token also sees the next one, which is the very token that it has to predict.
+    """,
+    globals(),
 )
 
 

@@ -1,6 +1,7 @@
 """Checks for the exercises of notebook 13."""
 
 import statistics
+from functools import partial
 
 import numpy as np
 import torch
@@ -18,8 +19,7 @@ from exercises import (
     expect_tensor,
 )
 from exercises.arrays import run_on_copies
-
-TEXTS = (3, 5, 8)
+from exercises.prediction import prediction
 
 
 @exercise("13.1", points=2)
@@ -66,22 +66,24 @@ def expect_no_additive(result: Tensor, wanted: Tensor) -> None:
     )
 
 
-@exercise("13.2")
-def scores_counted(answer):
-    """Check the numbers of attention scores of a head for texts of 3, 5 and 8 tokens, three ways."""
-    answer = answer.tolist() if hasattr(answer, "tolist") else answer
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
-    names = ("padded_scores", "one_row_scores", "packed_scores")
-    padded, row, packed = (as_number(one, name) for one, name in zip(answer, names, strict=True))
-    longest, tokens = max(TEXTS), sum(TEXTS)
-    expect(padded != longest**2, "padded_scores: that is for one text. The batch has three.")
-    expect(padded != len(TEXTS) * longest, "padded_scores: those are the positions. Each looks at 8.")
-    expect(padded == 3 * longest**2, "padded_scores: each text has 8 positions, and each position looks at all 8.")
-    expect(row != sum(n**2 for n in TEXTS), "one_row_scores: the mask hides scores, but all of them are computed.")
-    expect(row == tokens**2, "one_row_scores: 16 tokens in one row, and each is compared with all 16.")
-    expect(packed != tokens, "packed_scores: those are the tokens. Each looks at the tokens of its text.")
-    expect(packed == sum(n**2 for n in TEXTS), "packed_scores: add up the squared lengths of the texts.")
-    return f"{packed:.0f} of {row:.0f}: the mask alone saves nothing, and takes more than padding here."
+prediction(
+    "13.2",
+    [partial(as_number, question=name) for name in ("padded_scores", "one_row_scores", "packed_scores")],
+    """
+    = 3 * 8**2
+    8**2 | padded_scores: that is for one text. The batch has three.
+    3 * 8 | padded_scores: those are the positions. Each looks at 8.
+    98 | padded_scores: each text has 8 positions, and each position looks at all 8.
+    = (3 + 5 + 8) ** 2
+    3**2 + 5**2 + 8**2 | one_row_scores: the mask hides scores, but all of them are computed.
+    192 | one_row_scores: 16 tokens in one row, and each is compared with all 16.
+    = 3**2 + 5**2 + 8**2
+    3 + 5 + 8 | packed_scores: those are the tokens. Each looks at the tokens of its text.
+    256 | packed_scores: add up the squared lengths of the texts.
+    """,
+    ask="Give three numbers.",
+    remark="98 of 256: the mask alone saves nothing, and takes more than padding here.",
+)
 
 
 @exercise("13.3", points=2)

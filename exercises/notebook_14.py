@@ -1,5 +1,7 @@
 """Checks for the exercises of notebook 14."""
 
+from functools import partial
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -17,29 +19,10 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from exercises.comparison import MISTAKES, name_the_mistake
-from exercises.notebook_09 import expect_own
+from exercises.comparison import expect_own, name_the_mistake
+from exercises.mistakes import functions
 from exercises.notebook_13 import expect_no_additive
-
-
-@exercise("14.1")
-def turned_by_hand(answer):
-    """Check the query (2, 1) at position 2 and the key (3, 1) at position 1, a quarter turn per position."""
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 4, "Give two arrows and two numbers.")
-    query, key = (as_arrow(one, name) for one, name in zip(answer[:2], ("turned_query", "turned_key"), strict=True))
-    names = ("product", "product_ten_later")
-    product, later = (as_number(one, name) for one, name in zip(answer[2:], names, strict=True))
-    expect(query != (2, 1), "turned_query: that is the query itself. At position 2 it is rotated twice.")
-    expect(query != (-1, 2), "turned_query: that is one quarter turn, but its position is 2.")
-    expect(query == (-2, -1), "turned_query: two quarter turns are half a turn, so both signs change.")
-    expect(key != (3, 1), "turned_key: that is the key itself. At position 1 it is rotated once.")
-    expect(key != (1, -3), "turned_key: that is clockwise. A quarter turn maps (x, y) to (−y, x).")
-    expect(key == (-1, 3), "turned_key: a quarter turn maps (x, y) to (−y, x).")
-    expect(product != 2 * 3 + 1 * 1, "product: that is the product of the arrows before the rotation.")
-    expect(product == -1, "product: multiply the first numbers, multiply the second numbers, and add both.")
-    hint = "product_ten_later: both arrows turn further by the same angle. What does the product depend on?"
-    expect(later == -1, hint)
-    return "Ten positions later both arrows point elsewhere, and their product is the same."
+from exercises.prediction import prediction
 
 
 def as_arrow(value, name: str) -> tuple[float, float]:
@@ -48,6 +31,34 @@ def as_arrow(value, name: str) -> tuple[float, float]:
     expect(isinstance(value, (tuple, list)) and len(value) == 2, f"{name} should be two numbers, such as (0, 1).")
     x, y = (round(as_number(number, f"Each number of {name}"), 4) for number in value)
     return x, y
+
+
+prediction(
+    "14.1",
+    [
+        partial(as_arrow, name="turned_query"),
+        partial(as_arrow, name="turned_key"),
+        partial(as_number, question="product"),
+        partial(as_number, question="product_ten_later"),
+    ],
+    """
+    = (-2, -1)
+    (2, 1) | turned_query: that is the query itself. At position 2 it is rotated twice.
+    (-1, 2) | turned_query: that is one quarter turn, but its position is 2.
+    (1, -2) | turned_query: two quarter turns are half a turn, so both signs change.
+    = (-1, 3)
+    (3, 1) | turned_key: that is the key itself. At position 1 it is rotated once.
+    (1, -3) | turned_key: that is clockwise. A quarter turn maps (x, y) to (−y, x).
+    (-3, 1) | turned_key: a quarter turn maps (x, y) to (−y, x).
+    = -1
+    7 | product: that is the product of the arrows before the rotation.
+    5 | product: multiply the first numbers, multiply the second numbers, and add both.
+    = -1
+    1 | product_ten_later: both arrows turn further by the same angle. What does the product depend on?
+    """,
+    ask="Give two arrows and two numbers.",
+    remark="Ten positions later both arrows point elsewhere, and their product is the same.",
+)
 
 
 @exercise("14.2", points=2)
@@ -167,22 +178,25 @@ def mistaken(x: Tensor, positions: Tensor, base: float) -> dict[str, Tensor]:
     }
 
 
-@exercise("14.3")
-def gate_counted(answer):
-    """Check the parameters of BERT-base's network, the size of an equal gated one, and ModernBERT's."""
-    answer = answer.tolist() if hasattr(answer, "tolist") else answer
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
-    names = ("bert_parameters", "gated_size", "modern_parameters")
-    plain, size, modern = (as_number(one, name) for one, name in zip(answer, names, strict=True))
-    expect(plain != 768 * 3072, "bert_parameters: that is one matrix, but the network has two.")
-    expect(plain != 2 * 768 * 3072 + 768 + 3072, "bert_parameters: count without biases.")
-    expect(plain == 2 * 768 * 3072, "bert_parameters: two matrices of 768 · 3072 numbers.")
-    expect(size != 3072 * 3 / 2, "gated_size: a third matrix makes the network larger, so the size is smaller.")
-    expect(size != 3072 / 2, "gated_size: there are three matrices instead of two, not four.")
-    expect(size == 2048, "gated_size: three matrices of 768 · I should have as many numbers as two of 768 · 3072.")
-    expect(modern != 2 * 768 * 1152, "modern_parameters: a gated network has a third matrix.")
-    expect(modern == 3 * 768 * 1152, "modern_parameters: three matrices of 768 · 1152 numbers.")
-    return "ModernBERT's network is smaller than two thirds would make it: its authors chose more layers."
+prediction(
+    "14.3",
+    [partial(as_number, question=name) for name in ("bert_parameters", "gated_size", "modern_parameters")],
+    """
+    = 2 * 768 * 3072
+    768 * 3072 | bert_parameters: that is one matrix, but the network has two.
+    2 * 768 * 3072 + 768 + 3072 | bert_parameters: count without biases.
+    7 | bert_parameters: two matrices of 768 · 3072 numbers.
+    = 2048
+    3072 * 3 / 2 | gated_size: a third matrix makes the network larger, so the size is smaller.
+    3072 / 2 | gated_size: there are three matrices instead of two, not four.
+    1000 | gated_size: three matrices of 768 · I should have as many numbers as two of 768 · 3072.
+    = 3 * 768 * 1152
+    2 * 768 * 1152 | modern_parameters: a gated network has a third matrix.
+    1152 | modern_parameters: three matrices of 768 · 1152 numbers.
+    """,
+    ask="Give three numbers.",
+    remark="ModernBERT's network is smaller than two thirds would make it: its authors chose more layers.",
+)
 
 
 def may_see(S: int, reach: int, row: bool = True, column: bool = True) -> Tensor:
@@ -194,27 +208,22 @@ def may_see(S: int, reach: int, row: bool = True, column: bool = True) -> Tensor
     return mask
 
 
-MISTAKES["14.4"] = (
-    ("The mask is inverted: True is where a token may look.", lambda S, reach: ~may_see(S, reach)),
-    (
-        "This is only the window. Position 0 also sees all tokens, and all see it.",
-        lambda S, reach: may_see(S, reach, row=False, column=False),
-    ),
-    (
-        "Position 0 sees all, but distant tokens do not see it. Set the first column, too.",
-        lambda S, reach: may_see(S, reach, column=False),
-    ),
-    (
-        "All see position 0, but it does not see all. Set the first row, too.",
-        lambda S, reach: may_see(S, reach, row=False),
-    ),
-    (
-        "A window reaches to both sides. Use the absolute distance.",
-        lambda S, reach: may_see(S, reach) & (torch.ones(S, S).tril().bool() | (torch.arange(S)[:, None] == 0)),
-    ),
-    ("`reach` is to *either* side, not the width of the window.", lambda S, reach: may_see(S, reach // 2)),
-    ("A distance of exactly `reach` is still inside the window.", lambda S, reach: may_see(S, reach - 1)),
-    ("Everything is visible. Outside the window, only position 0 should be.", lambda S, reach: torch.ones(S, S).bool()),
+WRONG_WINDOWS = functions(
+    "14.4",
+    "S, reach",
+    """
+    ~may_see(S, reach) | The mask is inverted: True is where a token may look.
+    may_see(S, reach, row=False, column=False) | This is only the window. Position 0 also sees all tokens, and all see
+        it.
+    may_see(S, reach, column=False) | Position 0 sees all, but distant tokens do not see it. Set the first column, too.
+    may_see(S, reach, row=False) | All see position 0, but it does not see all. Set the first row, too.
+    may_see(S, reach) & (torch.ones(S, S).tril().bool() | (torch.arange(S)[:, None] == 0)) |
+        A window reaches to both sides. Use the absolute distance.
+    may_see(S, reach // 2) | `reach` is to *either* side, not the width of the window.
+    may_see(S, reach - 1) | A distance of exactly `reach` is still inside the window.
+    torch.ones(S, S).bool() | Everything is visible. Outside the window, only position 0 should be.
+    """,
+    globals(),
 )
 
 
@@ -227,7 +236,7 @@ def window_and_first(answer):
         result = expect_tensor(as_tensor(found), (S, S), f"For S = {S} it")
         same, wanted = result.bool(), may_see(S, reach)
         expect_no_additive(result, wanted)
-        name_the_mistake(same, wanted, MISTAKES["14.4"], (S, reach))
+        name_the_mistake(same, wanted, WRONG_WINDOWS, (S, reach))
         row, column = (same != wanted).nonzero()[0].tolist() if not torch.equal(same, wanted) else (0, 0)
         either = "one of them is [CLS]" if 0 in (row, column) else "neither is [CLS]"
         expect(

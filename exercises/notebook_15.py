@@ -1,10 +1,13 @@
 """Checks for the exercises of notebook 15."""
 
+from functools import partial
+
 import torch
 from torch import nn
 
 from exercises import as_number, call, close, exercise, expect, expect_function, expect_tensor
-from exercises.notebook_09 import expect_own
+from exercises.comparison import expect_own
+from exercises.prediction import prediction, within
 from utils.tokenization import WordPieceTokenizer
 
 IGNORED = -100
@@ -20,25 +23,34 @@ TEXTS = (  # words, and a label for each
 )
 
 
-@exercise("15.1")
-def aligned_by_hand(answer):
-    """Check the labels of "an unaffable kurosawa film", from [CLS] to [SEP]."""
+def ten_labels(answer) -> list[float]:
+    """Return the labels of an answer; a `Hint` unless there are ten."""
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     expect(isinstance(answer, (tuple, list)), "Give a list of whole numbers, one for each token.")
     answer = [as_number(one, "Each label") for one in answer]
     hint = "There are ten tokens: [CLS], one piece of “an”, three and three, one of “film”, and [SEP]."
     expect(len(answer) != 8, f"[CLS] and [SEP] are tokens, too, and need labels. {hint}")
     expect(len(answer) == 10, f"You give {len(answer)} labels. {hint}")
-    expect(answer[0] == answer[-1] == IGNORED, "[CLS] and [SEP] are not words, so their label is −100.")
-    each = [IGNORED, 4, 0, 0, 0, 4, 4, 4, 2, IGNORED]
-    expect(answer != each, "A word of three pieces counts three times here. Only its first piece gets the label.")
-    last = [IGNORED, 4, IGNORED, IGNORED, 0, IGNORED, IGNORED, 4, 2, IGNORED]
-    expect(answer != last, "The label is at the last piece of each word. Move it to the first.")
-    zeros = [IGNORED, 4, 0, 0, 0, 4, 0, 0, 2, IGNORED]
-    expect(answer != zeros, "0 is a label, “word”. All other pieces get −100.")
-    right = [IGNORED, 4, 0, IGNORED, IGNORED, 4, IGNORED, IGNORED, 2, IGNORED]
-    expect(answer == right, "First pieces get the labels of their words, 4, 0, 4 and 2, and all others get −100.")
-    return "Four words, four labels, and six places at which nothing is asked."
+    return answer
+
+
+prediction(
+    "15.1",
+    ten_labels,
+    """
+    = [-100, 4, 0, -100, -100, 4, -100, -100, 2, -100]
+    if {answer[0], answer[-1]} != {-100}
+    [0, 4, 0, -100, -100, 4, -100, -100, 2, 0] | [CLS] and [SEP] are not words, so their label is −100.
+    [-100, 4, 0, 0, 0, 4, 4, 4, 2, -100] | A word of three pieces counts three times here. Only its first piece gets the
+        label.
+    [-100, 4, -100, -100, 0, -100, -100, 4, 2, -100] | The label is at the last piece of each word. Move it to the
+        first.
+    [-100, 4, 0, 0, 0, 4, 0, 0, 2, -100] | 0 is a label, “word”. All other pieces get −100.
+    [-100, 4, 0, -100, -100, 4, -100, -100, 0, -100] | First pieces get the labels of their words, 4, 0, 4 and 2, and
+        all others get −100.
+    """,
+    remark="Four words, four labels, and six places at which nothing is asked.",
+)
 
 
 @exercise("15.2", points=2)
@@ -105,21 +117,25 @@ def around(labels: list[int]) -> list[int]:
     return [IGNORED, *labels, IGNORED]
 
 
-@exercise("15.3")
-def whole_names(answer):
-    """Check precision and recall per word, and F1 per entity."""
-    answer = answer.tolist() if hasattr(answer, "tolist") else answer
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
-    asked = ("precision", "recall", "name_f1")
-    precision, recall, f1 = (as_number(one, name) for one, name in zip(answer, asked, strict=True))
-    expect(not close(precision, 5 / 6, 0.01), "precision: divide by the number of capitals that it writes.")
-    expect(close(precision, 1, 0.01), "precision: how many of the five capitals that it writes are right?")
-    expect(not close(recall, 1, 0.01), "recall: divide by the number of capitals in the original.")
-    expect(close(recall, 5 / 6, 0.01), "recall: six capitals are there, and it finds five of them.")
-    expect(not close(f1, 10 / 11, 0.01), "name_f1: that is the F1 of the words. Count names: three are there.")
-    expect(not close(f1, 1, 0.01), "name_f1: “De Niro” is not “Robert De Niro”; both ends must agree.")
-    expect(close(f1, 2 / 3, 0.01), "name_f1: it writes three names, three are there, and two of them agree.")
-    return "Five of six words are right, and two of three names."
+prediction(
+    "15.3",
+    [partial(as_number, question=name) for name in ("precision", "recall", "name_f1")],
+    """
+    = 1
+    5 / 6 | precision: divide by the number of capitals that it writes.
+    0.5 | precision: how many of the five capitals that it writes are right?
+    = 5 / 6
+    1 | recall: divide by the number of capitals in the original.
+    0.5 | recall: six capitals are there, and it finds five of them.
+    = 2 / 3
+    10 / 11 | name_f1: that is the F1 of the words. Count names: three are there.
+    1 | name_f1: “De Niro” is not “Robert De Niro”; both ends must agree.
+    0.5 | name_f1: it writes three names, three are there, and two of them agree.
+    """,
+    near=within(0.01),
+    ask="Give three numbers.",
+    remark="Five of six words are right, and two of three names.",
+)
 
 
 @exercise("15.4", points=3)

@@ -1,11 +1,10 @@
-"""Make wrong answers by machine: the declared mistakes, and each right answer spoilt in the usual ways."""
+"""Make wrong answers by machine: each published answer spoilt in the usual ways."""
 
 from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-from exercises.comparison import MISTAKES
-from tests.exercises.misconceptions import MEASURED
+from tests.exercises.answers import Answer, own_source
 
 
 def in_place(right: Callable) -> Callable:
@@ -52,14 +51,15 @@ FAULTS = (  # what is done to a right answer, words of the hint, and the exercis
 )
 
 
-def made_by_machine(right: Mapping[str, list]) -> Iterator[tuple[str, Callable, str]]:
-    """Yield (number, answer, words of the hint) for every declared mistake, and for the faults of right answers."""
-    for number, mistakes in MISTAKES.items():
-        yield from ((number, mistake, MEASURED.sub("…", words)) for words, mistake in mistakes)
+def made_by_machine(right: Mapping[str, Answer]) -> Iterator[Answer]:
+    """Yield what the faults make of published answers."""
     for fault, words, numbers in FAULTS:
-        yield from ((number, fault(right[number][0]), words) for number in numbers.split() if number in right)
-    for number, (answer, *_) in right.items():
-        if callable(answer) and not isinstance(answer, type):
+        yield from (
+            Answer(number, "", words, lambda n=number, f=fault: f(right[n].make())) for number in numbers.split()
+        )
+    for number, each in right.items():
+        if own_source(number).startswith(("def ", "NAMES")):
             if number != "8.2":  # freezes layers, and returns nothing
-                yield number, returns_nothing, "our function returns None. Does it end with `return`?"
-            yield number, type("Answer", (), {"__call__": staticmethod(answer)}), "is a class"
+                words = "our function returns None. Does it end with `return`?"
+                yield Answer(number, "", words, lambda: returns_nothing)
+            yield Answer(number, "", "is a class", lambda each=each: type("Own", (), {"__call__": each.make()}))

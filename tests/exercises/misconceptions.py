@@ -1,18 +1,15 @@
-"""Write the site's page of common misconceptions: the wrong answers of tests/exercises/cases, each with its hint.
+"""Write the site's page of common misconceptions: all declared wrong answers, each with its hint.
 
 `python -m tests.exercises.misconceptions` writes build/misconceptions.md, which `publish.website` adds to the site.
 """
 
-import ast
 import contextlib
-import importlib
 import io
 import re
 from collections import defaultdict
-from pathlib import Path
 
-from exercises import TRIES, check, find_check
-from exercises.comparison import MISTAKES
+from exercises import TRIES, check
+from tests.exercises.answers import chapter_of, wrong_answers
 from tests.helpers import ROOT
 
 NOTEBOOKS = ROOT / "notebooks"
@@ -26,8 +23,8 @@ or met while the exercises were written; each is a test, and the hint is what `c
 anticipate questions, to write further exercises, or to see at a glance what an exercise tests. Many right answers can
 be inferred from it, as from the solutions, so hand out neither.
 
-*The first column counts our wrong answers that get this hint, and the last shows one of them. A name stands for a
-function or a value in `exercises` or in `tests/exercises/cases`.*
+*The first column counts our wrong answers that get this hint, and the last shows one of them: an answer, or what was
+changed in the published one, called `right` (before → after).*
 """
 
 
@@ -41,32 +38,6 @@ def hint_of(number: str, answer) -> str:
     if not said.startswith(start):
         raise ValueError(f"not a wrong answer, or no hint for it: {said}")
     return MEASURED.sub("…", re.sub(r"\s+", " ", said.removeprefix(start)))
-
-
-def wrong_answer_sources(chapter: str) -> dict[str, list[str]]:
-    """Return the source code of each wrong answer in a notebook's cases, by exercise."""
-    source = (Path(__file__).parent / "cases" / f"{chapter}.py").read_text("utf-8")
-    (table,) = (
-        node.value
-        for node in ast.parse(source).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "WRONG"
-    )
-    return {
-        key.value: [ast.unparse(case.elts[0] if isinstance(case, ast.Tuple) else case) for case in answers.elts]
-        for key, answers in zip(table.keys, table.values, strict=True)
-    }
-
-
-def mistake_sources(chapter: str) -> dict[str, dict[str, str]]:
-    """Return the source code of each mistake that a notebook's checks declare, by exercise and hint."""
-    source = (ROOT / "exercises" / f"{chapter}.py").read_text("utf-8")
-    pairs = [node.elts for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Tuple) and len(node.elts) == 2]
-    names, code = vars(importlib.import_module(f"exercises.{chapter}")), {}
-    for hint, mistake in pairs:
-        with contextlib.suppress(Exception):  # other pairs than a hint and a mistake, such as of local names
-            code[eval(ast.unparse(hint), names)] = ast.unparse(mistake)
-    numbers = [number for number in MISTAKES if f"notebook_{number.split('.')[0]:0>2}" == chapter]
-    return {number: {hint: code[hint] for hint, _ in MISTAKES[number]} for number in numbers}
 
 
 def format_row(answer: str, hint: str, count: int) -> str:
@@ -96,17 +67,10 @@ def page(first: str = "", last: str = "99") -> str:
     paths = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
     titles = {path.name[:2]: path.name for path in paths if first <= path.name[:2] <= last}
     found = {}  # exercise -> hint -> the wrong answers that get it
-    for chapter in titles:
-        module = importlib.import_module(f"tests.exercises.cases.notebook_{chapter}")
-        sources = wrong_answer_sources(f"notebook_{chapter}")
-        find_check(f"{int(chapter)}.1")  # imports the notebook's checks, and with them what they declare
-        for number, by_hint in mistake_sources(f"notebook_{chapter}").items():
-            for hint, source in by_hint.items():
-                found.setdefault(number, defaultdict(list))[hint].append(source)
-        for number, answers in sorted(module.WRONG.items()):
-            hints = found.setdefault(number, defaultdict(list))
-            for (answer, _), source in zip(answers, sources[number], strict=True):
-                hints[hint_of(number, answer)].append(source)
+    for each in wrong_answers():
+        if chapter_of(each.number) in titles:
+            hint = hint_of(each.number, each.make())
+            found.setdefault(each.number, defaultdict(list))[hint].append(each.source.replace(" => ", " → "))
     kinds = defaultdict(lambda: defaultdict(list))  # generalised hint -> exercise -> its hints
     for number, hints in found.items():
         for hint, sources in hints.items():

@@ -1,6 +1,6 @@
 """Each exercise's check accepts right answers, names the mistake in wrong ones, and never crashes."""
 
-import importlib
+import contextlib
 import json
 import random
 import re
@@ -11,35 +11,44 @@ import pytest
 import torch
 
 from exercises import CHECKS, CORRECT, PART_NAMES, SIZES, WRONG, check, find_check, verdict
+from exercises.prediction import PREDICTIONS
+from tests.exercises.answers import Answer, right_answers, wrong_answers
 from tests.exercises.faults import made_by_machine
 from tests.exercises.misconceptions import MEASURED, hint_of
 from tests.helpers import ROOT
 
 NOTEBOOKS = ROOT / "notebooks"
-CASES = {
-    path.stem: importlib.import_module(f"tests.exercises.cases.{path.stem}")
-    for path in sorted((Path(__file__).parent / "cases").glob("notebook_*.py"))
-}
-RIGHT = [(number, answer) for cases in CASES.values() for number, answers in cases.RIGHT.items() for answer in answers]
-WRONG_ANSWERS = [
-    (number, answer, words)
-    for cases in CASES.values()
-    for number, answers in cases.WRONG.items()
-    for answer, words in answers
-]
-NUMBERS = sorted({number for number, *_ in RIGHT})
+RIGHT = list(right_answers())
+FIRST = {each.number: each for each in RIGHT[::-1]}  # the published answer
+NUMBERS = sorted(FIRST)
 # Their checks run models: up to seconds for each answer, which `make quick` leaves to `make test`.
 LONG = {"3.2", "3.3", "4.5", "5.5", "6.1", "6.4", "6.5", "7.4", "8.1", "9.4"}
-for number in NUMBERS:
-    find_check(number)  # imports its notebook's checks, so that SIZES and MISTAKES are all there
-WRONG_ANSWERS += made_by_machine(
-    {number: answers for cases in CASES.values() for number, answers in cases.RIGHT.items()}
-)
+WRONG_ANSWERS = [*wrong_answers(), *made_by_machine(FIRST)]
 
 
-def marked(cases):
-    """Return the cases as parameters of a test, the long ones marked."""
-    return [pytest.param(*case, marks=[pytest.mark.long] if case[0] in LONG else []) for case in cases]
+def other_forms(value) -> list:
+    """The same value as other types that readers use."""
+    if isinstance(value, bool | str):
+        return []
+    if isinstance(value, int | float):
+        return [float(value), np.float64(value), torch.tensor(value), f"{value:,}" if value > 999 else str(value)]
+    with contextlib.suppress(TypeError, ValueError, RuntimeError):
+        if all(isinstance(each, int | float) for each in value):
+            forms = [tuple(value), list(value), torch.tensor(value), np.array(value)]
+            return [*forms, str(value)] if isinstance(value, tuple) else forms
+    forms = [other_forms(each) for each in value]
+    return [tuple(each[at] for each in forms) for at in range(min(map(len, forms)))]
+
+
+def marked(cases: list[Answer]) -> list:
+    """Return the answers as parameters of a test, the long ones marked."""
+    ids = dict.fromkeys((each.number for each in cases), 0)
+    found = []
+    for each in cases:
+        ids[each.number] += 1
+        marks = [pytest.mark.long] if each.number in LONG else []
+        found.append(pytest.param(each, marks=marks, id=f"{each.number}-{ids[each.number]}"))
+    return found
 
 
 def printed(capsys, number: str, answer) -> str:
@@ -83,47 +92,46 @@ def verdicts(number: str, answer) -> set[str]:
     return {MEASURED.sub("…", each) for each in found}
 
 
-@pytest.mark.parametrize(("number", "answer"), marked(RIGHT))
-def test_right_answer_is_accepted_at_every_seed(number, answer):
-    (line,) = verdicts(number, answer)
+@pytest.mark.parametrize("each", marked(RIGHT))
+def test_right_answer_is_accepted_at_every_seed_and_size(each):
+    (line,) = verdicts(each.number, each.make())
     assert line.startswith(CORRECT)
+    function, sizes = SIZES.get(each.number, (None, {}))
+    for size in sizes.values():
+        line = verdict(lambda wrapped, size=size: function(wrapped, *size), each.make())
+        assert line.startswith(CORRECT)
 
 
-@pytest.mark.parametrize(("number", "answer", "words"), marked(WRONG_ANSWERS))
-def test_wrong_answer_gets_its_hint_at_every_seed(number, answer, words):
-    (line,) = verdicts(number, answer)
+@pytest.mark.parametrize("each", marked(WRONG_ANSWERS))
+def test_wrong_answer_gets_its_hint_at_every_seed_and_is_refused_at_two_sizes(each):
+    answer = each.make()
+    (line,) = verdicts(each.number, answer)
     assert line.startswith(WRONG)
-    assert words in re.sub(r"\s+", " ", line)
+    assert MEASURED.sub("…", each.words) in re.sub(r"\s+", " ", line)
+    if each.number in SIZES:
+        function, sizes = SIZES[each.number]
+        refused = [
+            not verdict(lambda wrapped, size=size: function(wrapped, *size), answer).startswith(CORRECT)
+            for size in sizes.values()
+        ]
+        # required of parts only, whatever the size
+        of_a_part = each.number in PART_NAMES and each.words.endswith(("is never called", "Remove any detach"))
+        assert of_a_part or sum(refused) >= 2
+
+
+@pytest.mark.parametrize("number", PREDICTIONS)
+def test_value_is_accepted_in_other_types(number):
+    values = PREDICTIONS[number]()
+    for value in other_forms(values if len(values) > 1 else values[0]):
+        assert verdict(find_check(number), value).startswith(CORRECT), value
 
 
 @pytest.mark.long
 def test_answers_do_not_leak_state():
     for number in ("5.5", "6.1", "6.4"):  # an answer may change their parts, which are made once
-        for answer in [answer for other, answer, _ in WRONG_ANSWERS if other == number]:
-            hint_of(number, answer)
-        right = next(answer for other, answer in RIGHT if other == number)
-        assert verdict(find_check(number), right).startswith(CORRECT)
-
-
-@pytest.mark.parametrize(("number", "answer", "words"), marked(case for case in WRONG_ANSWERS if case[0] in SIZES))
-def test_wrong_answer_is_refused_at_two_sizes(number, answer, words):
-    function, sizes = SIZES[number]
-
-    def is_refused(size):
-        return not verdict(lambda wrapped: function(wrapped, *size), answer).startswith(CORRECT)
-
-    is_part = number in PART_NAMES and words.endswith(
-        ("is never called", "Remove any detach")
-    )  # required of parts only, whatever the size
-    assert is_part or sum(map(is_refused, sizes.values())) >= 2
-
-
-@pytest.mark.parametrize(("number", "answer"), marked(case for case in RIGHT if case[0] in SIZES))
-def test_right_answer_is_accepted_at_every_size(number, answer):
-    function, sizes = SIZES[number]
-    for size in sizes.values():
-        line = verdict(lambda wrapped, size=size: function(wrapped, *size), answer)
-        assert line.startswith(CORRECT)
+        for each in (each for each in WRONG_ANSWERS if each.number == number):
+            hint_of(number, each.make())
+        assert verdict(find_check(number), FIRST[number].make()).startswith(CORRECT)
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -131,7 +139,7 @@ def test_stub_is_not_attempted(capsys, number):
     assert "not attempted yet" in printed(capsys, number, ...)
 
 
-@pytest.mark.parametrize("number", marked(zip(NUMBERS)))
+@pytest.mark.parametrize("number", NUMBERS)
 def test_check_never_crashes(capsys, number):
     def raises(*arguments, **options):
         raise ZeroDivisionError("oh")
@@ -153,8 +161,7 @@ def test_unknown_error_is_shown_unchanged(capsys):
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_exercise_has_three_wrong_answers(number):
-    assert sum(case[0] == number for case in WRONG_ANSWERS) >= 3
-    assert any(case[0] == number for case in RIGHT)
+    assert sum(each.number == number for each in WRONG_ANSWERS) >= 3
 
 
 def test_every_check_has_cases():
