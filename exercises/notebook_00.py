@@ -40,7 +40,7 @@ def positions(answer, count: int) -> list[int]:
 
 prediction(
     "0.2",
-    [partial(positions, count=name) for name in (6, 6, 3)],
+    [partial(positions, count=count) for count in (6, 6, 3)],
     """
     = [0, 1, 2, 3, 4, 5]
     [2, 3, 4, 5] | An encoder has no causal mask: earlier positions see token 2 as well.

@@ -122,7 +122,7 @@ comparison(
 
 prediction(
     "5.4",
-    [partial(as_positions, count=name) for name in (6, 6)],
+    [partial(as_positions, count=6)] * 2,
     """
     = [3]
     [0, 1, 2, 3, 4, 5] | The feed-forward network is applied to each position alone: does position 0 read position 3 in
@@ -186,7 +186,7 @@ WRONG_LAYERS = [
         a_layer(reads="input")(layer, states, mask) | The feed-forward network has to read the stream after attention.
         a_layer(reads="adds to the input")(layer, states, mask) | Add the network's change to what it read, not to the
             layer's input.
-        with_weights(lambda layer, x, mask: layer.attention_norm(x + layer.attention(x, mask)[0]))(layer, states, mask) |
+        with_weights(lambda layer, x, m: layer.attention_norm(x + layer.attention(x, m)[0]))(layer, states, mask) |
             This is only the attention half. The feed-forward network is missing.
         with_weights(lambda layer, x, mask: layer.feed_forward_norm(x + layer.feed_forward(x)))(layer, states, mask) |
             Attention is missing.

@@ -1,16 +1,18 @@
 """The page of common misconceptions lists every wrong answer, and Sphinx builds it without warnings."""
 
-import importlib
+from collections import Counter
 
 import nbformat
 import pytest
 
 pytest.importorskip("sphinx", reason="make site installs what this needs: requirements-dev.txt")
 
-from exercises.comparison import MISTAKES
 from publish import website
-from tests.exercises.cases.notebook_05 import WRONG
-from tests.exercises.misconceptions import cell, hint_of, mistake_sources, page, wrong_answer_sources
+from tests.exercises.answers import wrong_answers
+from tests.exercises.misconceptions import cell, hint_of, page
+
+ANSWERS = [each for each in wrong_answers() if each.number.startswith("5.")]
+COUNTS = Counter(each.number for each in ANSWERS)
 
 
 @pytest.fixture(scope="module")
@@ -19,17 +21,14 @@ def text() -> str:
 
 
 def test_page_counts_wrong_answers_per_exercise(text):
-    counts = {number: len(answers) + len(MISTAKES.get(number, ())) for number, answers in WRONG.items()}
-    assert f"\n{sum(counts.values())} wrong answers to {len(WRONG)} exercises" in text
-    for number, count in counts.items():
+    assert f"\n{len(ANSWERS)} wrong answers to {len(COUNTS)} exercises" in text
+    for number, count in COUNTS.items():
         assert f"Exercise {number}: {count} wrong answers" in text
 
 
 def test_page_contains_every_hint(text):
-    for number, answers in WRONG.items():
-        assert all(f"| {cell(hint)} |" in text for hint, _ in MISTAKES.get(number, ()))
-        for answer, _ in answers:
-            assert f"| {cell(hint_of(number, answer))} |" in text
+    for each in ANSWERS:
+        assert f"| {cell(hint_of(each.number, each.make()))} |" in text
 
 
 def test_site_with_misconceptions_builds_without_warnings(text, tmp_path):
@@ -38,16 +37,7 @@ def test_site_with_misconceptions_builds_without_warnings(text, tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# 05")]), copy)
     website.build([copy], tmp_path / "site", tmp_path / "work", misconceptions=text)
     made = (tmp_path / "site" / "misconceptions.html").read_text("utf-8")
-    assert made.count("<details>") == len(WRONG)
-    assert made.count("<table") >= len(WRONG)
+    assert made.count("<details>") == len(COUNTS)
+    assert made.count("<table") >= len(COUNTS)
     assert 'href="notebooks/05_encoder_layer.html"' in made
     assert 'href="misconceptions.html"' in (tmp_path / "site" / "index.html").read_text("utf-8")
-
-
-@pytest.mark.parametrize("chapter", [f"notebook_{number:02}" for number in range(16)])
-def test_every_wrong_answer_has_its_source(chapter):
-    mistake_sources(chapter)  # KeyError for a declared mistake without its source
-    wrong = importlib.import_module(f"tests.exercises.cases.{chapter}").WRONG
-    assert {key: len(texts) for key, texts in wrong_answer_sources(chapter).items()} == {
-        key: len(answers) for key, answers in wrong.items()
-    }

@@ -170,7 +170,6 @@ WRONG = {
         , evaluation_mode(encoder): => : ;; vectors, limit = => encoder.eval(); vectors, limit = | mode before, and is not afterwards
         lambda texts, encoder, *given: (right(texts, encoder, *given), encoder.train())[0] | mode before, and is not afterwards
         dim=-1)\\n => dim=-1).requires_grad_()\\n | The vectors require gradients. Run the
-        , max_length=limit => | tokenize with max_length=512
         embed | `, or it calls it. Instead
         lambda texts, encoder, tokenizer, size=32: embed(texts, encoder, tokenizer, size) | `, or it calls it. Instead
         embed_by_parts | never calls encoder
