@@ -78,7 +78,7 @@ def check(number: str, answer) -> None:
 def solved(number: str, answer) -> bool:
     """Return whether `check` would call the answer correct; print nothing. ValueError for an unknown exercise."""
     check_answer = find_check(number)
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         return verdict(check_answer, answer).startswith(CORRECT)
 
 

@@ -6,11 +6,12 @@ Each hand-in runs in its own process: the cells of the original notebook, with t
 import argparse
 import glob
 import os
+import re
 import sys
 from pathlib import Path
 
 from exercises.grading import grade
-from exercises.grading.report import report, write_csv, write_letters
+from exercises.grading.report import LMS_NAMES, report, write_canvas, write_csv, write_letters, write_moodle
 
 NOT_DONE = """
 "Same as" reports equal code, which can be honest; nothing detects deliberate cheating. Hand-ins run with your
@@ -45,6 +46,10 @@ def read_options() -> argparse.Namespace:
     add("handed_in", nargs="+", help="the students' notebooks; each row of the table has its file's name")
     add("--csv", type=Path, help="write the table to this file")
     add("--feedback", type=Path, help="write a letter for each student to this folder")
+    add("--moodle", type=Path, help="write a grading worksheet to import in Moodle's assignment to this file")
+    add("--canvas", type=Path, help="write grades to import in Canvas' gradebook to this file")
+    help_id = "regular expression whose last group is a student's id or address in a path (default: of both systems)"
+    add("--id", type=re.compile, default=re.compile(LMS_NAMES), metavar="PATTERN", help=help_id)
     help_accept = "award the points of this exercise by hand (repeatable)"
     add("--accept", type=name_and_number, action="append", default=[], metavar="NAME:3.2", help=help_accept)
     add(
@@ -80,16 +85,23 @@ def main() -> str | int | None:
             write_csv(options.csv, rows)
         if options.feedback:
             write_letters(options.feedback, rows)
+        if options.moodle:
+            write_moodle(options.moodle, rows)
+        if options.canvas:
+            write_canvas(options.canvas, rows, options.notebook.stem)
 
     try:
         limits = {"seconds": options.seconds, "gigabytes": options.memory}
         paths = expand(options.handed_in)
-        rows = grade(options.notebook, paths, save, options.processes, options.accept, **limits)
+        rows = grade(options.notebook, paths, save, options.processes, options.accept, options.id.pattern, **limits)
         print(report(rows) + "\n" + NOT_DONE)
         save(rows)
     except (OSError, ValueError) as error:
         return str(error)
-    for path in filter(None, (options.csv, options.feedback)):
+    unknown = [row.name for row in rows if not row.id]
+    if unknown and (options.moodle or options.canvas):
+        print(f"Without an id, and so in no file to import: {', '.join(unknown)}. See --id.")
+    for path in filter(None, (options.csv, options.feedback, options.moodle, options.canvas)):
         print(f"Written to {path}")
     return int(any(kind == "not graded" for row in rows for kind, _ in row.verdicts.values()))
 

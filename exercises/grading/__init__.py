@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 
 from exercises.grading.cells import published
 from exercises.grading.process import Grader
-from exercises.grading.report import Row, compare_rows, row_names
+from exercises.grading.report import LMS_NAMES, Row, compare_rows, find_id, row_names
 
 QUIET = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
 QUIET |= {"DEVICE": "cpu", "CUDA_VISIBLE_DEVICES": "", "MINE": "off"}  # processes share the cores and show nothing
@@ -27,15 +27,18 @@ def grade(
     save: Callable = lambda rows: None,
     processes: int = 1,
     accepted: Sequence[tuple[str, str]] = (),
+    id_pattern: str = LMS_NAMES,
     **limits: float,
 ) -> list[Row]:
     """Grade the hand-ins and return a row for each, in their order; Ctrl-C returns what is known so far.
 
     `save` gets all rows first, and again after each hand-in. `accepted` are pairs of a name and an exercise that gets
-    its points whatever the verdict. ValueError if the notebook has no exercises, or for an unknown pair.
+    its points whatever the verdict. `id_pattern` finds a student in a path. ValueError if the notebook has no
+    exercises, or for an unknown pair.
     """
     grader, hand_ins = Grader(original, **limits), row_names(paths)
-    rows = {name: Row(name, dict.fromkeys(grader.exercises, ("not graded", "not graded yet."))) for name in hand_ins}
+    open_ = dict.fromkeys(grader.exercises, ("not graded", "not graded yet."))
+    rows = {name: Row(name, dict(open_), id=find_id(path, id_pattern)) for name, path in hand_ins.items()}
     for name, number in accepted:
         if name not in rows or number not in grader.exercises:
             known = f"exercises {', '.join(grader.exercises)}" if name in rows else f"names {', '.join(rows)}"

@@ -159,11 +159,30 @@ def hash_of(code: CodeType) -> str:
     return hashlib.sha256(repr((pairs, code.co_names, constants)).encode()).hexdigest()
 
 
+def names_used(cell: Cell, handed_in: Sequence[Cell]) -> set[str]:
+    """Return the names that a cell uses, also through a student's other cells that check nothing."""
+    found, helpers = set(cell.used), [each for each in handed_in if not each.number]
+    while more := {name for each in helpers if each.changed & found for name in each.used} - found:
+        found |= more
+    return found
+
+
+def names_checked(number: str, among: Sequence[Cell]) -> set[str]:
+    """Return the names under which cells check their answer to an exercise, such as `f` in `check("3.2", f)`."""
+    named = re.compile(rf"""\bcheck\(\s*["']{re.escape(number)}["']\s*,\s*(\w+)\s*\)""")
+    return {name for cell in among for name in named.findall(cell.source)}
+
+
+def solution_cells(original: Path) -> list[Cell]:
+    """Return the code cells of a notebook's published solutions; none in a student's copy, which has no solutions."""
+    with contextlib.suppress(ValueError):
+        return read_cells(ROOT / "notebooks" / "solutions" / f"{original.stem[:2]}_solutions.ipynb")
+    return []
+
+
 def published(original: Path) -> dict[str, str]:
     """Return where the series shows a function, such as "the solution", by its fingerprint."""
     pages = [(f"utils/{path.name}", path.read_text("utf-8")) for path in (ROOT / "utils").rglob("*.py")]
     pages += [("the notebook", cell.python) for cell in read_cells(original)]
-    with contextlib.suppress(ValueError):  # a student's copy has no solutions
-        solutions = read_cells(ROOT / "notebooks" / "solutions" / f"{original.stem[:2]}_solutions.ipynb")
-        pages += [("the solution", cell.python) for cell in solutions if cell.number]
+    pages += [("the solution", cell.python) for cell in solution_cells(original) if cell.number]
     return {found: where for where, source in pages for found in fingerprints(source)}

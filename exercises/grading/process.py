@@ -51,6 +51,8 @@ class Grader:
                 for kind, *values in messages:
                     if kind == "judged":
                         row.judge(*values)
+                    elif kind == "follows":
+                        row.follow(*values)
                     elif kind == "remark":
                         row.remark(*values)
                     elif kind == "begins":

@@ -1,4 +1,4 @@
-"""Report the grades of a class as a table, a CSV file for Canvas, Moodle or a spreadsheet, and a letter per row."""
+"""Report the grades of a class as a table, CSV files for a spreadsheet, Moodle and Canvas, and a letter per row."""
 
 import os
 import re
@@ -14,7 +14,10 @@ from utils.support.files import write_file
 MAX_NAMES = 5  # names listed for the same answer
 KINDS = {CORRECT: "correct", "not attempted": "not attempted", "stopped": "stopped"}  # by the start of the verdict
 SIGNS = {"not yet": "0", "not attempted": "·", "stopped": "!", "not graded": "?"}
-LEGEND = "0 not yet correct   · not attempted   ! stopped, see below   ? not graded"
+LEGEND = "0 not yet correct   · not attempted   ! stopped   ? not graded   * with ours in place of an earlier answer"
+# the folders and files of submissions that Moodle (Participant 1234) and Canvas write: (…/)Ada Berg_1234_assign…, and
+# bergada_LATE_1234_5678_03.ipynb with the student's id and the file's
+LMS_NAMES = r"([^/]*)_(\d+)_assignsubmission_|(?:^|/)([^/_]+)_(?:LATE_)?(\d+)_\d+_[^/]*$"
 
 
 def printable(text: str) -> str:
@@ -28,12 +31,15 @@ def letter_name(name: str) -> str:
 
 
 def row_names(paths: Sequence[Path]) -> dict[str, Path]:
-    """Return the hand-ins by the names of their files or, where files share a name, of their folders, too.
+    """Return the hand-ins by the students' names, if Moodle or Canvas wrote them, else by the names of their files.
 
-    No two rows share a name or a letter: the second of two gets a number.
+    Where files share a name, their folders are part of it. No two rows share a name or a letter: the second of two gets
+    a number.
     """
-    names = [printable(path.stem) for path in paths]
-    if len(set(names)) < len(names):
+    found = [re.search(LMS_NAMES, path.resolve().as_posix()) for path in paths]
+    names = [printable(next(filter(None, each.groups()), "")) for each in found] if all(found) else []
+    names = names or [printable(path.stem) for path in paths]
+    if len(set(names)) < len(names) and not all(found):
         common = os.path.commonpath([path.resolve().parent for path in paths])
         names = [printable(path.resolve().relative_to(common).with_suffix("").as_posix()) for path in paths]
     rows, letters = {}, set()
@@ -48,18 +54,29 @@ def row_names(paths: Sequence[Path]) -> dict[str, Path]:
     return rows
 
 
+def find_id(path: Path, pattern: str) -> str:
+    """Return a student's id or address, the last group that a pattern finds in a path, or "" if it finds none."""
+    found = re.search(pattern, path.resolve().as_posix())
+    return next((group for group in found.groups()[::-1] if group), "") if found else ""
+
+
 @dataclass
 class Row:
     """A hand-in: its name, the kind and text of each verdict, and general remarks.
 
-    The kinds are correct, not yet, not attempted, stopped and not graded. `same` lists where else an answer was found.
+    The kinds are correct, not yet, not attempted, stopped and not graded. `id` is the student's number or address in a
+    learning management system. `public` lists where the series shows the same answer, `same` who else has it though
+    the series does not show it, and `follows` the earlier exercises for which ours were put in an answer's place.
     """
 
     name: str
     verdicts: dict[str, tuple[str, str]]
+    id: str = ""
     remarks: list[str] = field(default_factory=list)
     fingerprints: dict[str, set[str]] = field(default_factory=dict)
+    public: dict[str, list[str]] = field(default_factory=dict)
     same: dict[str, list[str]] = field(default_factory=dict)
+    follows: dict[str, list[str]] = field(default_factory=dict)
 
     def remark(self, words: str) -> None:
         """Add a remark, once."""
@@ -83,6 +100,14 @@ class Row:
         for number in numbers:
             self.judge(number, f"stopped: {reason}.")
 
+    def follow(self, number: str, earlier: Sequence[str]) -> None:
+        """Give an exercise its points, because it is right with our answers to these earlier ones."""
+        if self.verdicts[number][0] in ("not yet", "not attempted"):
+            ours = " and ".join(earlier)
+            self.follows[number] = list(earlier)
+            words = f"with our answer to {ours} in place of yours. Alone: {self.verdicts[number][1]}"
+            self.verdicts[number] = "correct", f"{CORRECT.removesuffix('.')} {words}"
+
     def accept(self, number: str) -> None:
         """Give an exercise its points by hand."""
         kind, words = self.verdicts[number]
@@ -104,22 +129,27 @@ class Row:
 
     @property
     def same_as(self) -> str:
-        """Return where else its answers were found, such as "3.2: the solution, Bob"; of many the first five."""
-        found = {number: self.same[number] for number in self.verdicts if self.same.get(number)}
-        more = {
-            number: f", {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES) for number, names in found.items()
-        }
-        return "; ".join(f"{number}: {', '.join(found[number][:MAX_NAMES])}{more[number]}" for number in found)
+        """Return who else has its answers, such as "3.2: Ada, Bob"; of many the first five."""
+        return by_exercise(self.same)
+
+
+def by_exercise(found: dict[str, list[str]]) -> str:
+    """Return lists of names by exercise as a text, of long lists the first names."""
+    more = {number: f", {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES) for number, names in found.items()}
+    texts = {number: f"{', '.join(names[:MAX_NAMES])}{more[number]}" for number, names in found.items() if names}
+    return "; ".join(f"{number}: {text}" for number, text in texts.items())
 
 
 def compare_rows(rows: Sequence[Row], published: dict[str, str]) -> None:
-    """Record for each correct answer where the series shows the same, and which other hand-ins have it."""
+    """Record for each correct answer where the series shows the same; if it does not, which other hand-ins have it."""
     for row in rows:
         for number in (number for number in row.fingerprints if row.points(number)):
-            looks = row.fingerprints[number]
-            others = [other for other in rows if other is not row and looks & other.fingerprints.get(number, set())]
-            row.same[number] = [*sorted({published[look] for look in looks & published.keys()})]
-            row.same[number] += [other.name for other in others]
+            looks, shown = row.fingerprints[number], row.fingerprints[number] & published.keys()
+            own = looks - shown
+            row.public[number] = sorted({published[look] for look in shown})
+            row.same[number] = [
+                other.name for other in rows if other is not row and own & other.fingerprints.get(number, set())
+            ]
 
 
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
@@ -130,7 +160,10 @@ def as_table(rows: Sequence[Row]) -> pd.DataFrame:
             **{number: "" if row.is_open(number) else row.points(number) for number in row.verdicts},
             **{"points": row.total, "of": sum(POINTS[number] for number in row.verdicts)},
             "look at": " ".join(number for number, (kind, _) in row.verdicts.items() if kind == "stopped"),
+            "id": row.id,
+            "published": by_exercise(row.public),
             "same as": row.same_as,
+            "with ours": by_exercise(row.follows),
             **{f"{number} comment": words for number, (_, words) in row.verdicts.items()},
             "remarks": "; ".join(row.remarks),
         }
@@ -162,12 +195,35 @@ def read_earlier(path: Path, columns: list[str]) -> pd.DataFrame:
     return earlier
 
 
+def write_moodle(path: Path, rows: Sequence[Row]) -> None:
+    """Write a grading worksheet for Moodle's assignment, whose import needs these columns by these names.
+
+    Source: mod/assign/feedback/offline/importgradeslib.php of Moodle. An empty date leaves newer grades there alone.
+    """
+    lines = [(f"Participant {row.id}", row.total, "", letter(row)) for row in rows if row.id and row.is_graded]
+    columns = ["Identifier", "Grade", "Last modified (grade)", "Feedback comments"]
+    write_file(path, pd.DataFrame(lines, columns=columns).to_csv(index=False))
+
+
+def write_canvas(path: Path, rows: Sequence[Row], title: str) -> None:
+    """Write a table for Canvas' gradebook, whose import finds students by ID and assignments by title.
+
+    Source: lib/gradebook_importer.rb of Canvas: the header begins with Student and ID, and Section ends what describes
+    a student; a row "Points Possible" may follow it.
+    """
+    points = sum(POINTS[number] for number in rows[0].verdicts)
+    lines = [("Points Possible", "", "", points)]
+    lines += [(row.name, row.id, "", row.total) for row in rows if row.id and row.is_graded]
+    write_file(path, pd.DataFrame(lines, columns=["Student", "ID", "Section", title]).to_csv(index=False))
+
+
 def report(rows: Sequence[Row]) -> str:
     """Return the table of points, followed by the verdicts that are not correct."""
     top = {"": "of", **{number: POINTS[number] for number in rows[0].verdicts}}
     table = [top | {"points": sum(list(top.values())[1:])}]
     for row in rows:
         signs = {number: SIGNS.get(kind) or POINTS[number] for number, (kind, _) in row.verdicts.items()}
+        signs |= {number: f"{POINTS[number]}*" for number in row.follows}
         table.append({"": row.name, **signs, "points": row.total})
     lines = [pd.DataFrame(table).to_string(index=False), "", LEGEND]
     for row in rows:
@@ -176,7 +232,8 @@ def report(rows: Sequence[Row]) -> str:
             if kind not in ("correct", "not graded"):
                 comments.setdefault(words, []).append(number)
         below = [f"  {', '.join(numbers)}: {words}" for words, numbers in comments.items()]
-        below += [f"  same as: {row.same_as}"] * bool(row.same_as) + [f"  {remark}" for remark in row.remarks]
+        texts = {"published": by_exercise(row.public), "same as": row.same_as, "with ours": by_exercise(row.follows)}
+        below += [f"  {name}: {text}" for name, text in texts.items() if text] + [f"  {each}" for each in row.remarks]
         lines += ["", row.name, *below] if below else []
     return "\n".join(lines)
 
@@ -187,7 +244,12 @@ def write_letters(folder: Path, rows: Sequence[Row]) -> None:
     for row in rows:
         if not row.is_graded and (folder / letter_name(row.name)).exists():
             continue
-        lines = [f"{row.name}: {row.total} of {sum(POINTS[number] for number in row.verdicts)} points", ""]
-        for number, (_, words) in row.verdicts.items():
-            lines.append(f"{number} ({row.points(number)} of {POINTS[number]}): {words}")
-        write_file(folder / letter_name(row.name), "\n".join([*lines, "", *row.remarks]).strip() + "\n")
+        write_file(folder / letter_name(row.name), letter(row))
+
+
+def letter(row: Row) -> str:
+    """Return what a student reads: points, verdicts and remarks."""
+    lines = [f"{row.name}: {row.total} of {sum(POINTS[number] for number in row.verdicts)} points", ""]
+    for number, (_, words) in row.verdicts.items():
+        lines.append(f"{number} ({row.points(number)} of {POINTS[number]}): {words}")
+    return "\n".join([*lines, "", *row.remarks]).strip() + "\n"

@@ -19,7 +19,19 @@ from exercises import POINTS, __main__, find_check
 from exercises.grading import grade
 from exercises.grading.cells import Cell, fingerprints, read_cells, steps_to_run
 from exercises.grading.process import Grader
-from exercises.grading.report import Row, compare_rows, letter_name, report, row_names, write_csv, write_letters
+from exercises.grading.report import (
+    LMS_NAMES,
+    Row,
+    compare_rows,
+    find_id,
+    letter_name,
+    report,
+    row_names,
+    write_canvas,
+    write_csv,
+    write_letters,
+    write_moodle,
+)
 from tests.exercises.hand_ins import (
     CHANGES,
     CHECKED,
@@ -29,6 +41,7 @@ from tests.exercises.hand_ins import (
     HOSTILE,
     NUMBERS,
     RIGHT,
+    SOLVED,
     hand_in,
     honest,
     original,
@@ -179,12 +192,44 @@ def test_fingerprint_ignores_names_and_comments():
     assert not fingerprints(WINDOW, stub=WINDOW)  # nothing is theirs
 
 
-def test_same_as_names_at_most_five():
+def test_same_as_names_at_most_five_and_none_for_what_is_published():
     rows = [Row(f"student {n:02}", {"3.4": ("correct", "")}, fingerprints={"3.4": {"a"}}) for n in range(40)]
+    compare_rows(rows, {})
+    assert rows[2].same_as == "3.4: student 00, student 01, student 03, student 04, student 05, 34 more"
     compare_rows(rows, {"a": "the solution"})
-    assert rows[2].same_as == "3.4: the solution, student 00, student 01, student 03, student 04, 35 more"
-    compare_rows(rows[:3], {})
-    assert rows[2].same_as == "3.4: student 00, student 01"
+    assert (rows[2].same_as, rows[2].public) == ("", {"3.4": ["the solution"]})
+    rows[7].fingerprints["3.4"].add("b")
+    rows[8].fingerprints["3.4"].add("b")
+    compare_rows(rows, {"a": "the solution"})
+    assert [row.same_as for row in rows[6:9]] == ["", "3.4: student 08", "3.4: student 07"]
+
+
+def test_files_for_moodle_and_canvas_have_the_columns_that_they_import(tmp_path):
+    """With names as both write them into the archive of an assignment's submissions."""
+    names = {
+        "Zoë Ann Berg_10234_assignsubmission_file_/03_self_attention.ipynb": ("Zoë Ann Berg", "10234"),
+        "Lu_10235_assignsubmission_file_/a_9_1_b.ipynb": ("Lu", "10235"),
+        "bergada_2345_99887_03_self_attention-1.ipynb": ("bergada", "2345"),
+        "mccoybob_LATE_2346_99888_03.ipynb": ("mccoybob", "2346"),
+        "ada@example.org_03.ipynb": ("ada@example.org_03", ""),
+    }
+    paths = {tmp_path / name: known for name, known in names.items()}
+    assert [find_id(path, LMS_NAMES) for path in paths] == [known for _, known in paths.values()]
+    assert find_id([*paths][-1], r"([^/]+@[^/_]+)") == "ada@example.org"
+    assert list(row_names([*paths][:4])) == [name for name, _ in [*names.values()][:4]]
+    verdicts = {"3.1": ("correct", "correct."), "3.4": ("not yet", "not yet. No.")}
+    rows = [Row(name, verdicts, id=known) for name, known in names.values()]
+    rows.append(Row("late", {"3.1": ("not graded", ""), "3.4": ("not graded", "")}, id="5"))
+    write_moodle(tmp_path / "moodle.csv", rows)
+    write_canvas(tmp_path / "canvas.csv", rows, "03_self_attention (77)")
+    texts = [(tmp_path / f"{name}.csv").read_text("utf-8").splitlines(keepends=True) for name in ("moodle", "canvas")]
+    moodle, canvas = (list(csv.reader(lines)) for lines in texts)
+    assert moodle[0] == ["Identifier", "Grade", "Last modified (grade)", "Feedback comments"]
+    assert [line[:3] for line in moodle[1:3]] == [["Participant 10234", "1", ""], ["Participant 10235", "1", ""]]
+    assert "3.4 (0 of 2): not yet. No." in moodle[1][3]
+    assert canvas[0] == ["Student", "ID", "Section", "03_self_attention (77)"]
+    assert canvas[1:3] == [["Points Possible", "", "", "3"], ["Zoë Ann Berg", "10234", "", "1"]]
+    assert len(moodle) == len(canvas) - 1 == 5
 
 
 def test_every_hand_in_gets_a_row_and_a_letter(tmp_path):
@@ -294,3 +339,35 @@ def test_ctrl_c_saves_what_is_graded(short, tmp_path):
 def test_other_notebook_is_reported(tmp_path):
     (row,) = grade(original("04"), [hand_in(tmp_path / "03.ipynb", RIGHT)])
     assert "03.ipynb is another notebook: it checks exercise 3." in report([row])
+
+
+FOLLOWING = {  # what is handed in for 3.2, with the published 3.3 that calls it, and what 3.2 gets
+    "wrong": (SOLVED["3.2"].replace("dim=-1", "dim=-2"), "0"),
+    "not attempted": ("", "·"),
+    "stopped": (f"while True: pass\n{SOLVED['3.2']}", "!"),
+}
+
+
+def test_later_exercise_is_judged_with_ours_in_place_of_an_earlier_answer(tmp_path):
+    """Also under another name, and not if the later answer is wrong itself."""
+    later = {"3.3": SOLVED["3.3"]}
+    paths = [
+        hand_in(tmp_path / f"{name}.ipynb", later | ({"3.2": cell} if cell else {}), short=False)
+        for name, (cell, _) in FOLLOWING.items()
+    ]
+    renamed = {
+        n: source.replace("my_attention_weights", "meine")
+        for n, source in (later | {"3.2": FOLLOWING["wrong"][0]}).items()
+    }
+    paths.append(hand_in(tmp_path / "renamed.ipynb", renamed, short=False))
+    both = {"3.2": FOLLOWING["wrong"][0], "3.3": SOLVED["3.3"].replace("@ self.value", "@ self.key")}
+    paths.append(hand_in(tmp_path / "both wrong.ipynb", both, short=False))
+    rows = {row.name: row for row in grade(original("03"), paths, seconds=5)}
+    for name, row in rows.items():
+        assert row.follows == ({} if name == "both wrong" else {"3.3": ["3.2"]}), report([row])
+        assert row.points("3.2") == 0
+    assert rows["wrong"].total == POINTS["3.3"]
+    words = "correct with our answer to 3.2 in place of yours. Alone: not yet. Softmax runs over the queries."
+    assert rows["wrong"].verdicts["3.3"][1].startswith(words)
+    for name, (_, sign) in FOLLOWING.items():
+        assert re.search(rf"^ *{name} +· +{re.escape(sign)} +3\* +· +3$", report([rows[name]]), re.MULTILINE)

@@ -4,6 +4,7 @@ import math
 import random
 import re
 import statistics
+import sys
 from collections import Counter
 from fractions import Fraction
 from functools import partial
@@ -58,6 +59,7 @@ def test_verdict_of_answers_and_stubs():
 def test_solved_agrees_with_check_and_prints_nothing(capsys):
     def loud(right):
         print("Exercise 3.1: correct.")
+        print("a warning", file=sys.stderr)
         return right
 
     assert solved("3.1", ((2, 7, 5), (2, 7, 32)))
@@ -65,7 +67,8 @@ def test_solved_agrees_with_check_and_prints_nothing(capsys):
     assert not solved("3.1", ...)
     assert not solved("13.5", loud)
     assert not solved("13.5", lambda ours, theirs: loud(1 / 0))
-    assert capsys.readouterr().out == ""
+    assert solved("2.2", lambda words, table: loud(words + table[: words.size(1)]))
+    assert capsys.readouterr() == ("", "")
     with pytest.raises(ValueError, match=r"There is no exercise 3\.9\. There are 3\.1, 3\.2"):
         solved("3.9", 1)
     with pytest.raises(ValueError, match=r"Write it as “3\.1”"):
