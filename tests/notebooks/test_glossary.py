@@ -1,0 +1,58 @@
+"""The glossary for readers: each term occurs in the section that its row links to, which says what it means."""
+
+import re
+
+import nbformat
+import pytest
+
+from publish.website import anchor
+from tests.helpers import ROOT
+
+GLOSSARY = ROOT / "notebooks" / "glossary.md"
+ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| \[[^\]]+\]\(([^)#]+)#(\S+)\) \|$", re.M)
+ROWS = ROW.findall(GLOSSARY.read_text("utf-8"))
+
+
+def section(text: str, wanted: str) -> str:
+    """Return a heading and what comes after it, up to the next one."""
+    parts = re.split(r"^#+ (.+)$", text, flags=re.M)
+    sections = zip(parts[1::2], parts[2::2], strict=True)
+    return "\n".join(heading + body for heading, body in sections if anchor(heading) == wanted)
+
+
+def plain(text: str) -> str:
+    """Return Markdown in lower case, without marks, on one line."""
+    return " ".join(re.sub(r"[*`]", "", text).replace("_", " ").lower().split())
+
+
+def is_explained(term: str, text: str) -> bool:
+    """Return whether every word of "query, key, value" or of another term occurs as a word of the text."""
+    return all(re.search(rf"\b{re.escape(plain(word))}", plain(text)) for word in term.split(", "))
+
+
+@pytest.mark.parametrize(("term", "sentence", "name", "fragment"), ROWS, ids=[row[0] for row in ROWS])
+def test_term_is_where_the_glossary_says(term, sentence, name, fragment):
+    cells = nbformat.read(GLOSSARY.parent / name, as_version=4).cells
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    assert is_explained(term, section(text, fragment))
+    assert re.fullmatch(r"\S.*\.", sentence), "one sentence, with a full stop"
+
+
+def test_every_row_is_read_and_sorted():
+    rows = [line for line in GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| ")]
+    assert len(ROWS) == len(rows) - 1  # the header
+    assert [row[0] for row in ROWS] == sorted({row[0] for row in ROWS}, key=str.lower)
+
+
+@pytest.mark.parametrize(
+    ("term", "is_found"), [("attention mask", True), ("query, key", True), ("query, value", False), ("tention", False)]
+)
+def test_a_missing_term_is_noticed(term, is_found):
+    text = section("## One\n\na *query*, a key, an `attention_mask`\n\n## Two\n\nvalue", "One")
+    assert is_explained(term, text) is is_found
+
+
+def test_readers_find_the_glossary():
+    overview = nbformat.read(ROOT / "notebooks" / "00_overview.ipynb", as_version=4)
+    assert any("](glossary.md)" in cell.source for cell in overview.cells if cell.cell_type == "markdown")
+    assert "](notebooks/glossary.md)" in (ROOT / "README.md").read_text("utf-8")
