@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 from utils.support.batches import collate, device_of, evaluation_mode, full_batches, model_ids
-from utils.support.checkpoint import check_mean_pooling
 from utils.support.products import with_fast_products
+from utils.support.sentence_settings import sentence_length
 from utils.support.vectors import as_queries, as_vectors, check_graph, check_inner_product, check_states, import_faiss
 
 if TYPE_CHECKING:
@@ -44,11 +44,10 @@ def shares_of_cosine(states: Tensor, other_states: Tensor) -> Tensor:
 def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_size: int | None = None) -> Tensor:
     """Return one unit vector per text, (N, H) on the CPU: the normalized mean of its token vectors.
 
-    Built in notebook 09, exercise 9.4. Runs in evaluation mode, and truncates texts to the encoder's positions.
+    Built in notebook 09, exercise 9.4. Runs in evaluation mode, and truncates texts as the checkpoint does.
     ValueError for an empty list, an empty text, and an encoder that `encode_packed` refuses.
     """
-    check_mean_pooling(encoder)
-    rows, device = model_ids(texts, encoder, tokenizer), device_of(encoder)
+    rows, device = model_ids(texts, encoder, tokenizer, sentence_length(encoder)), device_of(encoder)
     vectors = torch.empty(len(rows), encoder.config.hidden_size, device=device)
     with evaluation_mode(encoder):
         fast = with_fast_products(encoder, tokens=sum(map(len, rows)))

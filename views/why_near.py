@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from utils.search import shares_of_cosine
 from utils.support.batches import device_of
-from utils.support.checkpoint import check_mean_pooling
+from utils.support.sentence_settings import sentence_length
 from views.figures import make_figure
 from views.models import Text, check_model, inference, tokenize_for_view, unwrap
 from views.page import View
@@ -27,7 +27,7 @@ def why_near(encoder, tokenizer, text: str, other: str, *, control: str | Sequen
     """
     encoder = unwrap(encoder)
     check_model(encoder)
-    check_mean_pooling(encoder)
+    sentence_length(encoder)  # raises for another pooling
     controls = [] if control is None else list(control) if isinstance(control, list | tuple) else [control]
     if len(controls) > 5:
         raise ValueError(f"control has {len(controls)} texts, but this view draws at most 5: leave some out")

@@ -267,7 +267,8 @@ def test_embed_refuses_other_pooling_than_the_mean(tmp_path, pooling, modules, r
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     if modules:
-        types = [{"type": f"sentence_transformers.models.{name}"} for name in modules]
+        path = {"Transformer": "", "Pooling": "1_Pooling"}
+        types = [{"type": f"sentence_transformers.models.{name}", "path": path.get(name, name)} for name in modules]
         (tmp_path / "modules.json").write_text(json.dumps(types))
     encoder, official = TransformerEncoder.from_checkpoint(str(tmp_path)), BertModel.from_pretrained(tmp_path)
     calls = (
@@ -282,7 +283,44 @@ def test_embed_refuses_other_pooling_than_the_mean(tmp_path, pooling, modules, r
                 call()
 
 
+@pytest.mark.parametrize(
+    ("file", "settings", "found"),
+    [
+        ("sentence_bert_config.json", {"max_seq_length": 8, "do_lower_case": False}, 8),
+        ("sentence_roberta_config.json", {"max_seq_length": 9}, 9),
+        ("tokenizer_config.json", {"model_max_length": 7, "do_lower_case": True}, 7),  # as release 6 writes it
+        ("config_sentence_transformers.json", {"__version__": {"a": "1"}, "prompts": {"query": "q: "}}, None),
+        ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, None),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "default_prompt_name='query'"),
+        ("config_sentence_transformers.json", {"truncate_dim": 6}, "truncate_dim=6"),
+        ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case=True"),
+        ("sentence_bert_config.json", {"transformer_task": "fill-mask"}, "transformer_task='fill-mask'"),
+        ("1_Pooling/config.json", {"pooling_mode": "mean", "new_setting": 3}, "new_setting=3"),
+    ],
+)
+def test_settings_of_sentence_transformers_are_obeyed_or_refused(tmp_path, file, settings, found):
+    BertModel(BertConfig(**TINY)).save_pretrained(tmp_path)
+    path = {"Transformer": "", "Pooling": "1_Pooling"}
+    types = [
+        {"type": f"models.{name}", "path": path.get(name, name)} for name in ("Transformer", "Pooling", "Normalize")
+    ]
+    (tmp_path / "modules.json").write_text(json.dumps(types))
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / file).write_text(json.dumps(settings))
+    encoder, long = TransformerEncoder.from_checkpoint(str(tmp_path)), "a b c d " * 20
+    if isinstance(found, str):
+        with pytest.raises(
+            ValueError, match=rf"sets {found} \({file.split('/')[-1]}\), which is not supported here: use"
+        ):
+            embed([long], encoder, tiny_tokenizer())
+        return
+    cut = long if found is None else " ".join(long.split()[: found - 2])
+    torch.testing.assert_close(*(embed([text], encoder, tiny_tokenizer()) for text in (long, cut)))
+    assert not torch.allclose(embed(["a b c d"], encoder, tiny_tokenizer()), embed([cut], encoder, tiny_tokenizer()))
+
+
 def test_pooling_is_fetched_from_the_hub():
-    files = [POOLING, MODULES, "config.json", "model.safetensors", "tokenizer.json"]
+    files = [POOLING, MODULES, "config.json", "model.safetensors", "tokenizer.json", "2_Dense/config.json"]
+    files += ["sentence_bert_config.json", "config_sentence_transformers.json"]
     others = ["pytorch_model.bin", "onnx/model.onnx", "openvino/openvino_model.xml"]
     assert [*filter_repo_objects([*files, *others], allow_patterns=DOWNLOADED_FILES)] == files

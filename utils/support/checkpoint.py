@@ -53,10 +53,11 @@ BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them amon
 # buffers that older releases of transformers stored and nothing reads
 LEFTOVERS = (*BUFFERS, "inv_freq", "masked_bias", ".attn.bias", ".attention.bias", "causal_mask", ".version")
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-POOLINGS = ("cls", "mean", "max", "weightedmean", "lasttoken")
-MODULES, POOLING = "modules.json", "1_Pooling/config.json"  # of sentence-transformers
+# of sentence-transformers
+MODULES, POOLING, SENTENCE_SETTINGS = "modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
 DOWNLOADED_FILES = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
+DOWNLOADED_FILES += [SENTENCE_SETTINGS, "sentence_*_config.json", "?_*/config.json"]
 # the notebooks use layer 5, head 11 and neuron 1152, and their claims hold for vectors of this size
 REQUIRED_SIZES = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1153}
 HUB_TIMEOUT = 10  # seconds for the Hub to answer
@@ -219,45 +220,6 @@ def weight_files(folder: Path) -> list[Path]:
                 f"{folder / INDEX} names {name!r}, which is not a safetensors file in its folder: save the model again"
             )
     return [folder / name for name in names]
-
-
-def check_mean_pooling(model) -> None:
-    """Raise ValueError if a model's checkpoint does not use the mean of the token vectors as the vector of a text.
-
-    Files of sentence-transformers, next to the weights, define what it uses instead: [CLS], the maximum, or another
-    layer after the mean.
-    """
-    name = getattr(model.config, "name_or_path", "")
-    try:
-        modules = sentence_modules(checkpoint_folder(name)) if name else []
-    except OSError:  # the folder that it was loaded from no longer exists
-        return
-    if others := [module for module in modules if module not in ("Transformer", "mean", "Normalize")]:
-        raise ValueError(
-            f"{name} does not average its token vectors ({MODULES} and {POOLING}: {', '.join(others)}): "
-            f"use a checkpoint with mean pooling, such as {DEFAULT_CHECKPOINT}"
-        )
-
-
-def sentence_modules(folder: Path) -> list[str]:
-    """Return the names of sentence-transformers' modules, with the type of pooling for Pooling; [] without them."""
-    modules = []
-    for path in (folder / MODULES, folder / POOLING):
-        if not path.is_file():
-            continue
-        with wrap_read_errors(path):
-            content = json.loads(path.read_text("utf-8"))
-            if path.name == MODULES:
-                modules += [
-                    module["type"].split(".")[-1] for module in content if not module["type"].endswith("Pooling")
-                ]
-            else:
-                modes = [key.removeprefix("pooling_mode_") for key, value in content.items() if value is True]
-                modes = content.get("pooling_mode") or [mode for mode in modes if mode.split("_")[0] in POOLINGS]
-                modes = [modes] if isinstance(modes, str) else modes
-                modes = [mode.removesuffix("_tokens").removesuffix("_token") for mode in modes]
-                modules.append("+".join(modes) or "mean")
-    return modules
 
 
 def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
