@@ -1,5 +1,7 @@
 """`sentence_view`: where one token of a sentence looks, in one head, alone or beside a second sentence or model."""
 
+import base64
+import zlib
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from itertools import chain
@@ -17,6 +19,8 @@ from views.page import View, writable
 from views.words import Words, merge
 
 MAX_TEXTS = 6  # to exchange, including the first
+LONG = 128  # tokens; the weights of longer texts are rounded
+STEPS, LARGE = 250, 63  # of the square root of a weight
 
 
 @overload
@@ -46,7 +50,8 @@ def sentence_view(
 
     The widths of the ribbons add up to 1. A map shows what each head gives from this token to another one. `token`, a
     word or its index, `layer` and `head` are selected at first: by default the first word, and the first head of the
-    first layer. Of a text of more than 128 tokens, those around the selected token are drawn.
+    first layer. Of a text of more than 128 tokens, those around the selected token are drawn, and weights are rounded
+    to within 0.001.
 
     `other` is compared with the sentence: a second text, which takes the place of the last one; a second model, or
     (model, tokenizer), which reads the same text; or, with attentions, (attention, tokens). Its ribbons are drawn below
@@ -73,7 +78,7 @@ def sentence_view(
         "sentence_view",
         {
             "labels": labels,
-            "weights": [pack(sentence.weights) for sentence in sentences],
+            "weights": [pack_weights(sentence.weights) for sentence in sentences],
             "sizes": [len(sentence.tokens) for sentence in sentences],
             "drawn": {mode: columns._asdict() for mode, columns in drawn.items()},
             "heads": A,
@@ -86,6 +91,19 @@ def sentence_view(
         details=details if compared is None else f"{details}; above: {labels[0]}, below: {labels[1]}",
     )
     return act(view, html_action)
+
+
+def pack_weights(weights: Tensor) -> str | dict[str, str]:
+    """Encode weights (L, A, S, S) for the page: in float32 or, of a long text, in a compressed byte each.
+
+    A byte is the weight's square root in steps of 1/250, which is right to within 0.001. From 1/16 on it is LARGE, and
+    the weight itself is listed in float16.
+    """
+    if weights.size(-1) <= LONG:
+        return pack(weights)
+    steps = (weights.sqrt() * STEPS).round().clamp(max=LARGE)
+    small = base64.b64encode(zlib.compress(steps.byte().numpy().tobytes())).decode()
+    return {"small": small, "large": pack(weights[steps == LARGE], "<f2")}
 
 
 class Sentence(NamedTuple):

@@ -154,12 +154,15 @@ def test_a_text_of_512_tokens_shows_those_around_the_chosen_one(page, tmp_path):
     weights = scores.mul(3).softmax(dim=-1)[0, 0]
     page.emulate_media(reduced_motion="reduce")
     open_figure(page, sentence_view(weights[None, None], [f"w{i}" for i in range(512)], token=300), tmp_path)
+    page.locator(".word").first.wait_for()  # the weights are decompressed first
     for token, first in ((300, 236), (299, 235)):
         shares = weights[0, token]
         wanted = torch.cat([shares[:first].sum()[None], shares[first : first + 128], shares[first + 128 :].sum()[None]])
         assert texts_of(page, ".name")[:2] == [f"{first} before", f"w{first}"]
-        assert (numbers(page, ".word") - wanted).abs().max() < 2e-3
-        assert abs(ribbon_widths(page).sum() - 1) < 0.01
+        off = (numbers(page, ".word") - wanted).abs()
+        assert off[1:-1].max() < 1.01e-3
+        assert off.max() < 0.02  # the sums of all others
+        assert abs(ribbon_widths(page).sum() - 1) < 0.02
         page.locator(".word[tabindex='0']").press("ArrowLeft")
     page.locator(".word").last.click()
     assert texts_of(page, ".word[aria-checked='true'] .name") == ["w362"]

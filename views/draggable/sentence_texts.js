@@ -1,7 +1,7 @@
 // What a sentence view shows: the weights of one or two texts, in columns that are aligned, and sentences about them.
 
 const { labels, drawn, sizes, heads, layers, models } = data, L = layers.length;
-const rows = data.weights.map((packed, text) => unpack(packed, sizes[text])); // per text: of each layer, head and token
+const rows = []; // per text: of each layer, head and token
 const state = { text: 0, before: null, target: 0, all: models, ...data.first };
 const MOST = 128; // columns that are drawn at once, besides one at each end for the others
 
@@ -93,3 +93,20 @@ function comparison(token, shares, others, names, second) {
   const where = `Layer ${layers[layer]} changes most: on average over its heads, ${format(numbers[layer])} of the attention of ${state.all ? "a token" : quoted(names[token] || second[token])} moves.`;
   return `In layer ${layers[state.layer]}, head ${state.head}, ${quoted(names[token] || second[token])} gives ${gives}. Altogether ${format(sum(change) / 2)} of its attention moves. ${L > 1 ? where : ""}`.trim();
 }
+
+// Read the weights of a text of `size` tokens, as `pack_weights` in sentence.py writes them.
+async function unpackWeights(packed, size) {
+  if (typeof packed === "string") return unpack(packed, size);
+  const bytes = Uint8Array.from(atob(packed.small), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const weights = Float32Array.from(new Uint8Array(await new Response(stream).arrayBuffer()));
+  const halves = new DataView(Uint8Array.from(atob(packed.large), (letter) => letter.charCodeAt(0)).buffer);
+  let at = 0;
+  weights.forEach((steps, i) => {
+    weights[i] = steps < 63 ? (steps / 250) ** 2 : float16(halves.getUint16(2 * at++, true));
+  });
+  return Array.from({ length: weights.length / size }, (_, row) => weights.subarray(row * size, (row + 1) * size));
+}
+
+// Of a float16 from 1/16 to 1, which is never smaller than its least normal number.
+const float16 = (bits) => 2 ** ((bits >> 10) - 15) * (1 + (bits & 1023) / 1024);

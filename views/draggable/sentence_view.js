@@ -164,8 +164,20 @@ grid.addEventListener("keydown", (event) => {
   cells[state.layer][state.head].focus();
 });
 
-state.target = best();
-draw();
-new ResizeObserver(() => {
-  if (figure.isConnected && figure.clientWidth && drawing.viewBox.baseVal.width !== widthNow()) draw();
-}).observe(figure);
+function begin() {
+  state.target = best();
+  draw();
+  new ResizeObserver(() => {
+    if (figure.isConnected && figure.clientWidth && drawing.viewBox.baseVal.width !== widthNow()) draw();
+  }).observe(figure);
+}
+
+if (data.weights.every((packed) => typeof packed === "string")) { // at once: nothing is to be decompressed
+  data.weights.forEach((packed, text) => rows.push(unpack(packed, sizes[text])));
+  begin();
+} else {
+  Promise.all(data.weights.map((packed, text) => unpackWeights(packed, sizes[text]))).then((all) => {
+    rows.push(...all);
+    begin();
+  });
+}
