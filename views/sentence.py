@@ -87,7 +87,7 @@ def sentence_view(
             "models": have_same_words(sentences),
         },
         title=title,
-        before=("sentence_texts", "sentence_ribbons"),
+        before=("ribbons", "sentence_texts", "sentence_ribbons"),
         details=details if compared is None else f"{details}; above: {labels[0]}, below: {labels[1]}",
     )
     return act(view, html_action)

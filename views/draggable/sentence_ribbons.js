@@ -107,10 +107,11 @@ function measure() {
 function put(token, from, shares, others) {
   const { size, at, wide, rise, order, width, low } = place, two = state.both;
   const edges = [rise + 4, low];
-  [shares, others].forEach((own, side) => weave(ribbons[side], token, from, own, (along, up) => {
+  const high = two || !place.row ? rise - 0.4 * place.whole : rise;
+  [shares, others].forEach((own, side) => ribbonPaths(own, token, { ...place, from, high }, (along, up) => {
     const across = edges[side] + (side ? up : -up);
     return place.row ? `${along} ${across}` : `${across} ${along}`;
-  }));
+  }).forEach(({ d, breadth }, i) => set(ribbons[side][i], { d, "stroke-width": breadth })));
   ribbons[1].forEach((ribbon) => { ribbon.style.display = two ? "" : "none"; });
   [...parts, ...tags].forEach((element) => { element.style.display = two ? "none" : ""; });
   const taken = [];
@@ -146,21 +147,6 @@ function put(token, from, shares, others) {
     }
   }
   if (!two) putBars(order, shares);
-}
-
-// The ribbons of one side: `point` turns a place along the sentence, and one away from it, into coordinates.
-function weave(paths, token, from, shares, point) {
-  const { at, rise, whole } = place, high = (state.both || !place.row ? rise - 0.4 * whole : rise) / 0.75, span = Math.max(...at.map((x) => Math.abs(x - from)), 1);
-  const inOrder = at.map((_, i) => i).sort((a, b) => at[a] - at[b]);
-  const before = inOrder.filter((i) => i !== token && at[i] < from).reverse(); // the nearest first: they do not cross
-  const after = inOrder.filter((i) => i !== token && at[i] >= from).reverse();
-  let start = from - whole / 2;
-  for (const i of [...before, token, ...after]) {
-    const breadth = whole * shares[i], s = start + breadth / 2, t = i === token ? s : at[i];
-    const far = high * (i === token ? 0.2 : Math.min(1, 0.15 + 0.85 * Math.abs(t - s) / span));
-    set(paths[i], { d: `M${point(s, 0)}C${point(s, far)} ${point(t, far)} ${point(t, 0)}`, "stroke-width": breadth });
-    start += breadth;
-  }
 }
 
 // One line of 1, divided into the shares; in a column, a bar for each.
