@@ -3,6 +3,7 @@
 import argparse
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
 from publish.notebooks import OUR_VERSION_BLOCK, REMOVE_INPUT, SEMINAR, notebook_paths
-from publish.teaching import notes, questions, sessions
+from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, questions, sessions, units
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
 
@@ -22,6 +23,9 @@ REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
 # a class reads an answer on the slide; our version of an exercise is left out
 FOLD = re.compile(r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL)
+GUESS = re.compile(r" (?:Type|Write) your guess in place of `None`(?:\.|(:))")  # the class says it
+ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
+COLUMNS, LONGER = 82, 3  # columns of code that fit on a slide; lines that narrower code may add
 
 
 def read_for_slides(copy: Path, views: Path):
@@ -29,11 +33,34 @@ def read_for_slides(copy: Path, views: Path):
     views.mkdir(parents=True, exist_ok=True)
     notebook = read_for_display(copy)
     extract_views(notebook, copy.stem, views)
-    for cell in notebook.cells:
+    following = [cell.metadata.slideshow.slide_type for cell in notebook.cells[1:]] + ["slide"]
+    for cell, then in zip(notebook.cells, following, strict=True):
         if cell.cell_type == "markdown":
             text = relink(cell.source, "notebooks", lambda path: False)
-            cell.source = FOLD.sub("", OUR_VERSION_BLOCK.sub("", text))
+            text = FOLD.sub("", OUR_VERSION_BLOCK.sub("", text))
+            cell.source = GUESS.sub(lambda found: " Your guess:" if found[1] else "", text)
+        elif cell.metadata.slideshow.slide_type in STARTS_A_SLIDE and then != "-":  # alone on its slide
+            cell.source = narrower(cell.source)
     return notebook
+
+
+def narrower(code: str) -> str:
+    """Return code broken at `COLUMNS` where Python breaks it, unless that adds more than `LONGER` lines."""
+    if max(map(len, code.splitlines()), default=0) <= COLUMNS:
+        return code
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={COLUMNS}", "-"]
+    done = subprocess.run(command, input=code, capture_output=True, text=True, encoding="utf-8", check=True)
+    added = done.stdout.count("\n") - len(code.splitlines())
+    return done.stdout.rstrip() if added <= LONGER else code
+
+
+def show_exercises(notebook, number: str) -> None:
+    """Give the exercises that the course solves in class a slide in the full deck of a notebook."""
+    in_class = {name for plan in units() for name in plan.exercises}
+    for cell in notebook.cells:
+        heading = re.search(r"^### Exercise .*$", cell.source, re.MULTILINE)
+        if cell.cell_type == "markdown" and heading and in_class & set(EXERCISE.findall(heading[0])):
+            cell.metadata.slideshow.slide_type = "subslide"
 
 
 def keep_seminar_cells(notebook) -> None:
@@ -80,14 +107,27 @@ def has_seminar(path: Path) -> bool:
     return any(SEMINAR in cell.metadata.get("tags", []) for cell in nbformat.read(path, as_version=4).cells)
 
 
-def make_slides(copy: Path, folder: Path, seminar: bool = False) -> Path:
-    """Write the slides of an executed notebook, or only the seminar's, to `folder`, with all files they need."""
+def make_slides(copy: Path, folder: Path, seminar: bool = False, by: str = "") -> Path:
+    """Write the slides of an executed notebook, or only the seminar's, to `folder`, with all files they need.
+
+    `by` is a line for the first slide, such as the lecturer's name and the date.
+    """
     number = copy.name[:2]
     notebook = read_for_seminar(copy, folder) if seminar else read_for_slides(copy, folder / "views")
+    if not seminar:
+        show_exercises(notebook, number)
+    sign(notebook, by)
     return write_deck(notebook, folder, f"{number}{'-seminar' * seminar}", copy)
 
 
-def make_session(copies: list[Path], folder: Path, session: int) -> Path:
+def sign(notebook, by: str) -> None:
+    """Add a line to the first slide, below its heading."""
+    first = next(cell for cell in notebook.cells if cell.metadata.slideshow.slide_type in STARTS_A_SLIDE)
+    heading, _, text = first.source.partition("\n\n")
+    first.source = "\n\n".join([heading, *[by] * bool(by), text])
+
+
+def make_session(copies: list[Path], folder: Path, session: int, by: str = "") -> Path:
     """Write one deck with the seminar's slides of the executed notebooks of a session."""
     notebooks = [read_for_seminar(copy, folder) for copy in copies]
     for copy, notebook in zip(copies, notebooks, strict=True):
@@ -95,6 +135,7 @@ def make_session(copies: list[Path], folder: Path, session: int) -> Path:
             cell.id = f"{copy.name[:2]}-{cell.id}"[:64]  # two notebooks may use the same cell id
     first, *others = notebooks
     first.cells += [cell for notebook in others for cell in notebook.cells]
+    sign(first, by)
     return write_deck(first, folder, f"seminar-{session}", copies[0])
 
 
@@ -113,7 +154,7 @@ def write_deck(notebook, folder: Path, name: str, copy: Path) -> Path:
         config=Config({"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {REMOVE_INPUT}}}),
         template_name="slides",
         extra_template_basedirs=[str(WEB)],
-        exclude_anchor_links=True,
+        exclude_anchor_links=False,  # otherwise headings have no ids
         exclude_input_prompt=True,
         exclude_output_prompt=True,
         embed_images=True,
@@ -132,20 +173,21 @@ def write_deck(notebook, folder: Path, name: str, copy: Path) -> Path:
     style = folder / "slides.css"
     style.write_text(fill_in(style.read_text("utf-8")), "utf-8")  # slides are light
     target = folder / f"{name}.html"
-    target.write_text(page, "utf-8")
+    target.write_text(ANCHOR.sub("", page), "utf-8")
     return target
 
 
 def main() -> str | None:
     """Make the slides of the given notebooks; return an error message or None.
 
-    --seminar keeps only the seminar's slides, and --session=1 makes one deck of a session's notebooks.
+    --seminar keeps only the seminar's slides, --session=1 makes one deck of a session's notebooks, and --by signs it.
     """
     parser = argparse.ArgumentParser(prog="python -m publish.slides", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="03", help="the number of a notebook")
     parser.add_argument("--seminar", action="store_true", help="only the slides that the seminar shows")
     choices = range(1, len(sessions()) + 1)
     parser.add_argument("--session", type=int, choices=choices, help="one deck with all slides of a session")
+    parser.add_argument("--by", default="", metavar="'Ada Berg, 1 December'", help="a line for the first slide")
     options = parser.parse_args()
     seminar, names = options.seminar, options.names
     if options.session:
@@ -161,10 +203,10 @@ def main() -> str | None:
         return f"the seminar does not use {', '.join(without)}: run make slides without ARGS=--seminar"
     copies = execute(paths, BUILD / "executed_for_slides", LARGER_TEXT)
     if options.session:
-        print(make_session(copies, SITE / "slides", options.session))
+        print(make_session(copies, SITE / "slides", options.session, options.by))
         return None
     for copy in copies:
-        print(make_slides(copy, SITE / "slides", seminar))
+        print(make_slides(copy, SITE / "slides", seminar, options.by))
     return None
 
 

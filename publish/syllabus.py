@@ -5,7 +5,7 @@ import re
 import exercises
 from publish import teaching
 from publish.notebooks import ROOT, exercise_minutes, main_line
-from publish.teaching import COURSE_PAGE, EXERCISE, Plan, plain_heading, plans, read
+from publish.teaching import COURSE_PAGE, EXERCISE, Plan, plain_heading, read, units
 
 PAGE = ROOT / "docs" / "SYLLABUS.md"
 WEEKS = "## Week by week\n"
@@ -60,10 +60,9 @@ def find_points(number: str) -> int:
 
 def weeks() -> str:
     """Return a paragraph for each unit of COURSE.md, and the sums."""
-    text = COURSE_PAGE.read_text("utf-8")
-    units = [plan for plan in plans(text) if plan.is_unit]
-    rows = [week(plan, EXERCISE.findall(home)) for plan, home in zip(units, HOME.findall(text), strict=True)]
-    in_class, outside = 1.5 * len(units), round(sum(minutes for _, minutes, _ in rows) / 30) / 2
+    at_home = HOME.findall(COURSE_PAGE.read_text("utf-8"))
+    rows = [week(plan, EXERCISE.findall(home)) for plan, home in zip(units(), at_home, strict=True)]
+    in_class, outside = 1.5 * len(rows), round(sum(minutes for _, minutes, _ in rows) / 30) / 2
     total = (
         f"In all: {in_class:g} hours in class, {outside:g} for exercises at home, {sum(row[2] for row in rows)} points."
     )

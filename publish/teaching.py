@@ -100,6 +100,11 @@ def sessions() -> list[list[Plan]]:
     return [plans(part) for part in SESSION.split(SEMINAR_PAGE.read_text("utf-8"))[1:]]
 
 
+def units() -> list[Plan]:
+    """Return the units of the course."""
+    return plans(COURSE_PAGE.read_text("utf-8"))
+
+
 def is_row(line: str) -> bool:
     """Return whether a line of a page is a row of a plan."""
     return line.startswith("| ") and not line.startswith("| heading")

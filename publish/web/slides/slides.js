@@ -103,15 +103,26 @@ function gather() {
   document.body.classList.remove("measuring");
 }
 
-// Repeat the current heading at the top of a slide without a heading.
+// Repeat the current heading at the top of a slide without a heading. At the last key press, the sentence that matters takes
+// its place: the first sentence in bold of the slide's notes that is neither a question nor a label.
 function nameSections() {
   let title = "";
   for (const slide of leaves()) {
     const own = headings(slide);
-    if (!own.length) {
-      const running = Object.assign(document.createElement("p"), { className: "running", textContent: title });
-      slide.prepend(running);
+    const running = Object.assign(document.createElement("p"), { className: "running" });
+    const bold = [...slide.querySelectorAll("aside strong")].map((one) => one.textContent);
+    const finding = bold.find((text) => text.split(/\s+/).length >= 4 && /[^?]$/.test(text) && !/^What (you|it) /.test(text)) ?? "";
+    const [first, last] = [own.length ? "" : title, finding].map((text) => Object.assign(document.createElement("span"), { textContent: text }));
+    running.append(first, last);
+    if (!own.length) slide.prepend(running);
+    else if (finding && heightOf(slide) + RUNNING <= SLIDE.height) own.at(-1).after(running);
+    if (!finding || !running.isConnected || running.scrollWidth > running.clientWidth) last.remove();
+    else {
+      const steps = [...slide.querySelectorAll(".fragment"), last];
+      steps.forEach((step, at) => step.setAttribute("data-fragment-index", at));
+      last.className = "fragment";
     }
+    if (own.length && !last.isConnected) running.remove();
     title = own.at(-1)?.textContent ?? title;
   }
 }
@@ -189,7 +200,9 @@ async function start() {
   await Promise.all([...document.querySelectorAll(".slides img")].map((one) => one.decode()));
   hang();
   gather();
+  document.body.classList.add("measuring");
   nameSections();
+  document.body.classList.remove("measuring");
   Reveal.on("ready", ({ currentSlide }) => fit(currentSlide));
   Reveal.on("slidechanged", ({ currentSlide }) => fit(currentSlide));
   Reveal.initialize({

@@ -1,0 +1,62 @@
+"""What slides change for a room: a name, exercises of the class, short lines of code, links, and the main sentence."""
+
+import ast
+import re
+
+import pytest
+
+from publish import slides
+from tests.helpers import ROOT
+
+
+def notebook(number: str, **options) -> str:
+    """Return the page of a deck of a saved notebook."""
+    (path,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
+    return slides.make_slides(path, **options).read_text("utf-8")
+
+
+def test_the_first_slide_names_the_lecturer(tmp_path):
+    page = notebook("02", folder=tmp_path, by="Ada Berg, 1 December")
+    first = page.split("</section>")[0]
+    assert "02 · Embeddings" in first
+    assert "Ada Berg, 1 December" in first
+    assert "Ada Berg" not in notebook("02", folder=tmp_path)
+
+
+def test_an_exercise_of_the_course_is_in_the_deck_and_others_are_not(tmp_path):
+    page = notebook("04", folder=tmp_path)
+    assert re.findall(r"Exercise (4\.\d)", page) == ["4.2"]
+    assert "Our version" not in page
+
+
+@pytest.mark.parametrize("number", ["03", "08"])
+def test_links_within_a_deck_lead_to_a_heading(tmp_path, number):
+    page = notebook(number, folder=tmp_path)
+    links = re.findall(r'(?<!class="anchor-link" )href="#([^"]+)"', page)
+    assert links or number != "08"
+    assert {link for link in links if f'id="{link}"' not in page} == set()
+    assert "guess in place of" not in page
+
+
+def test_code_is_broken_where_python_breaks_it():
+    code = "weights = scaled_dot_product(first_argument, second_argument, third_argument, fourth_argument)  # why"
+    narrow = slides.narrower(code)
+    assert max(map(len, narrow.splitlines())) <= slides.COLUMNS < len(code)
+    assert ast.dump(ast.parse(narrow)) == ast.dump(ast.parse(code))
+    assert slides.narrower("x = 1") == "x = 1"
+    long = "\n".join([code] * (slides.LONGER + 1))
+    assert slides.narrower(long) == long  # it would add too many lines
+
+
+def test_the_sentence_that_matters_appears_at_the_last_key_press(page, tmp_path):
+    (path,) = (ROOT / "notebooks").glob("03_*.ipynb")
+    page.goto(slides.make_slides(path, tmp_path).as_uri())
+    page.wait_for_function("window.Reveal && Reveal.isReady()")
+    finding = page.locator(".running > .fragment", has_text="The same vector went in, and two different ones came out")
+    index = finding.evaluate("one => Reveal.getIndices(one.closest('section'))")
+    page.evaluate("({h, v}) => Reveal.slide(h, v, -1)", index)
+    assert finding.evaluate("one => getComputedStyle(one).visibility") == "hidden"
+    while page.evaluate("Reveal.availableFragments().next"):
+        page.keyboard.press("ArrowRight")
+    assert finding.evaluate("one => getComputedStyle(one).visibility") == "visible"
+    assert page.evaluate("Reveal.getIndices().v") == index["v"]
