@@ -8,18 +8,12 @@ function drawing(name, attributes, ...children) {
   return made;
 }
 
-// The mean of some tokens' last vectors; over all tokens, it is the sentence vector of notebook 09
-function meanVector(text, rows = text.tokens.map((_, i) => i)) {
-  const last = ofLayer("hidden_states", L, text);
-  return Float32Array.from({ length: H }, (_, i) => rows.reduce((sum, row) => sum + last[row * H + i], 0) / rows.length);
-}
-
 function makeEnding() {
   const boxes = [by("other"), by("ending-control")];
   const saved = DATA.ending.map(({ vector, shares, ...rest }) => ({ ...rest, ...unpackNumbers({ vector, shares }) }));
   let compared = saved;
   const near = makeNear();
-  const part = { cosines: [], curve: [], near, text: compare, follow: drawCurve, texts: () => compared.map(({ text }) => text), send: sendThem };
+  const part = { cosines: [], near, text: compare, follow: drawCurve, texts: () => compared.map(({ text }) => text), send: sendThem };
 
   function compare() {
     const own = meanVector(shown), name = shown.texts.filter((text) => text.trim()).join(" / ");
@@ -39,11 +33,10 @@ function makeEnding() {
   }
 
   function drawCurve() {
-    const { tokens } = shown, vector = (depth, row) => ofLayer("hidden_states", depth).subarray(row * H, (row + 1) * H);
-    const turned = (row) => Array.from({ length: L + 1 }, (_, depth) => cosine(vector(0, row), vector(depth, row)));
+    const { tokens } = shown;
     const others = tokens.map((_, row) => row).filter((row) => row !== followed.token).map(turned);
     const mean = Array.from({ length: L + 1 }, (_, depth) => others.reduce((sum, curve) => sum + curve[depth], 0) / others.length);
-    const own = part.curve = turned(followed.token);
+    const own = turned(followed.token);
     const low = Math.min(0, ...own, ...mean), x = (depth) => 26 + (depth * 308) / L, y = (value) => 18 + ((1 - value) * 130) / (1 - low);
     const line = (values, name) => drawing("polyline", { class: name, points: values.map((value, depth) => `${x(depth)},${y(value)}`).join(" ") });
     const write = (text, at, height, name = "") => drawing("text", { x: at, y: height, class: name }, text);

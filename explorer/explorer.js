@@ -8,49 +8,7 @@ let keyWish = null; // the token whose key the reader chose to compare it with, 
 const parts = {}; // the page's other files; text() is called for a new text, follow() for a new token, layer or head
 const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers, DATA.saved.half) };
 let shown = SAVED;
-
-// Decode numbers from base64: float32 or, in `half`, float16
-function unpackNumbers(packed, half = {}) {
-  const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
-  const unpack = (numbers, make) => Object.entries(numbers).map(([name, text]) => [name, make(bytes(text))]);
-  const singles = (buffer) => new Float32Array(buffer), halves = (buffer) => Float32Array.from(new Uint16Array(buffer), fromHalf);
-  return Object.fromEntries([...unpack(packed, singles), ...unpack(half, halves)]);
-}
-
-function fromHalf(bits) {
-  const sign = bits >> 15 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = (bits & 1023) / 1024;
-  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
-}
-
-// The outputs of a layer, or of one of its heads, for a text; by default, the text that is shown
-function ofLayer(name, layer, text = shown) {
-  const size = text.tokens.length * H;
-  return text[name].subarray(layer * size, (layer + 1) * size);
-}
-
-function ofHead(name, layer = followed.layer, head = followed.head, text = shown) {
-  const size = text.tokens.length * (name === "attentions" ? text.tokens.length : D), start = (layer * A + head) * size;
-  return text[name].subarray(start, start + size);
-}
-
-// rows · columnsᵀ, or rows · matrix with `across`, as in notebook 03
-function product(left, right, inner, across = false) {
-  const rows = left.length / inner, columns = right.length / inner;
-  return Float32Array.from({ length: rows * columns }, (_, cell) => {
-    const row = Math.floor(cell / columns), column = cell % columns;
-    let sum = 0;
-    for (let i = 0; i < inner; i++) sum += left[row * inner + i] * right[across ? i * columns + column : column * inner + i];
-    return sum;
-  });
-}
-
-const scoresOf = () => product(ofHead("queries"), ofHead("keys"), D).map((score) => score / Math.sqrt(D));
-const contextOf = () => product(ofHead("attentions"), ofHead("values"), shown.tokens.length, true);
-
-function cosine(a, b) {
-  const dot = (x, y) => x.reduce((sum, value, i) => sum + value * y[i], 0);
-  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
-}
+const TYPES = unpackNumbers({}, { types: DATA.types }).types;
 
 // The name of a token: its word, and its position if the word occurs more than once
 const placed = (row, word = shown.tokens[row]) =>
@@ -138,7 +96,7 @@ function keptToken(tokens) {
 
 // The token whose key is shown: the reader's choice, else the one that the followed token looks at most
 function keptKey(weights) {
-  const count = shown.tokens.length, row = weights.subarray(followed.token * count, (followed.token + 1) * count);
+  const row = rowOf(weights, followed.token, shown.tokens.length);
   return (keyWish && find(keyWish, shown.tokens)) ?? row.indexOf(Math.max(...row));
 }
 
@@ -162,6 +120,27 @@ function showText(next) {
   }
   for (const part of Object.values(parts)) part.text?.();
   follow({});
+  if (isOwn && parts.tour.at === null) drawPicture(); // a tour keeps the picture, and so its place on the page
+}
+
+// Draw the text that is shown in the picture at the top: it has a sentence of its own until the reader sends one. A new frame
+// takes the place of the old one once it is drawn.
+let isOwn = false, picture = document.querySelector("#opening iframe"), coming;
+function drawPicture() {
+  coming?.remove();
+  const next = coming = picture.cloneNode(), { tokens, attentions } = shown, { token, layer, head } = followed;
+  const data = JSON.parse(picture.contentDocument.getElementById("data").textContent);
+  next.figure = { ...data, texts: [tokens], weights: packed(attentions), first: { token, layer, head } };
+  next.title = `Where the tokens of “${shown.texts[0]}” look`;
+  next.className = "coming";
+  next.onload = () => {
+    picture.remove();
+    next.className = "";
+    picture = next;
+    coming = next.onload = null;
+    next.contentDocument.getElementById("details").textContent = ""; // it is about the first sentence
+  };
+  picture.before(next);
 }
 
 // Redraw everything that depends on the followed token, layer or head
@@ -179,7 +158,7 @@ function follow(choice) {
   drawings.embeddings.draw(tokens, ofLayer("hidden_states", 0), options);
   drawings.scores.draw(tokens, scores, { ...options, signed: true, limit: Math.max(...scores.map(Math.abs)) });
   drawings.weights.draw(tokens, weights, { ...options, signed: false, limit: 1 });
-  drawings.values.draw(tokens, values, { ...options, limit, shares: weights.subarray(token * tokens.length, (token + 1) * tokens.length) });
+  drawings.values.draw(tokens, values, { ...options, limit, shares: rowOf(weights, token, tokens.length) });
   drawings.context.draw(tokens, context, { ...options, limit });
   drawings.attended.draw(tokens, ofLayer("attended", layer), options);
   drawings.output.draw(tokens, ofLayer("hidden_states", layer + 1), options);
@@ -203,8 +182,7 @@ function chooseToken(token, key) {
 
 // Put the numbers of the followed token into sentences
 function tell(weights) {
-  const { token, layer } = followed, count = shown.tokens.length;
-  const row = [...weights.subarray(token * count, (token + 1) * count)];
+  const { token, layer } = followed, row = [...rowOf(weights, token, shown.tokens.length)];
   const order = row.map((_, i) => i).sort((a, b) => row[b] - row[a]);
   const largest = order.slice(0, 3).filter((i, rank) => rank === 0 || row[i] >= 0.01);
   const [most, ...others] = largest.map((i) => `${quoted(i)} (${written(row[i])})`);
@@ -212,10 +190,9 @@ function tell(weights) {
   const parts = largest.map((i) => `${written(row[i])} × the value of ${quoted(i)}`).join(" + ");
   const rest = 1 - largest.reduce((sum, i) => sum + row[i], 0);
   by("mixture").textContent = `That of ${quoted(token)} is ${parts}${rest > 0.005 ? ` + ${written(rest)} of the others` : ""}.`;
-  const vector = (depth) => ofLayer("hidden_states", depth).subarray(token * H, (token + 1) * H);
   const next = layer + 1 < L ? `It is what layer ${layer + 1} reads.` : "No layer follows.";
   by("onwards").textContent = next;
-  by("moved").textContent = `From its embedding to here, ${quoted(token)} has turned: the cosine between the two vectors is ${written(cosine(vector(0), vector(L)))}.`;
+  by("moved").textContent = `From its embedding to here, ${quoted(token)} has turned: the cosine between the two vectors is ${written(turned(token)[L])}.`;
 }
 
 // Show a message; for a wrong input, as an error
@@ -231,13 +208,13 @@ let live = false; // whether the page follows the reader's typing: from the mome
 
 async function prepare(tell) {
   live = true;
-  const total = DATA.files.runtime.size + DATA.files.encoder.size, bar = by("progress");
+  const total = DATA.files.runtime.size + DATA.files.encoder.size;
   const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
   const progress = (loaded) => {
-    bar.value = loaded / total;
-    tell(loaded < total ? `The model is loading: ${megabytes(loaded)} of ${megabytes(total)} MB.` : "The model is starting.");
+    const part = `${megabytes(loaded)} of ${megabytes(total)} MB`, starts = loaded >= total;
+    tell(starts ? "The model is starting." : `The model is loading: ${part}.`);
+    onButton(starts ? "Starting" : `Loading ${part}`, loaded / total);
   };
-  bar.hidden = false;
   try {
     if (!encode) {
       const response = await fetch(DATA.files.vocabulary.path);
@@ -245,12 +222,19 @@ async function prepare(tell) {
       encode = makeTokenizer(await response.text(), DATA.rules);
     }
     await model.load(progress);
+    onButton("Send it through");
+    for (const cost of document.querySelectorAll(".cost")) cost.hidden = true;
   } catch (error) {
     live = false; // try again only when the reader does
+    onButton("Try again");
     throw error;
-  } finally {
-    bar.hidden = true;
   }
+}
+
+// The button shows what it is doing: on a phone it is all that the window shows
+function onButton(text, share = 1) {
+  by("send").textContent = text;
+  by("send").style.setProperty("--share", `${100 * share}%`);
 }
 
 class Complaint extends Error {} // a message to the reader about a text
@@ -279,12 +263,15 @@ async function through(texts, { tell = say, stale = () => false } = {}) {
 
 const reason = (error) => (error instanceof Complaint ? error.message : `The model could not run here (${error.message}). Try again, or use another browser.`);
 
-async function send() {
+// Send the text in the boxes; after a request from there, show the picture at the top, which may be out of the window
+async function send(upwards = false) {
   const turn = ++asked, texts = [by("first").value, by("second").value];
   try {
     const next = await through(texts, { stale: () => turn !== asked }); // the reader may have gone on typing
     if (!next) return;
+    isOwn = true;
     showText(next);
+    if (upwards && by("opening").getBoundingClientRect().top < 0) by("opening").scrollIntoView();
     say(`${next.tokens.length} tokens, computed here in ${next.seconds.toFixed(2)} s.`);
   } catch (error) {
     say(reason(error), true);
@@ -300,7 +287,7 @@ function start() {
     button.onclick = () => {
       by("first").value = first;
       by("second").value = second;
-      send();
+      send(true);
     };
     return button;
   });
@@ -315,11 +302,11 @@ function start() {
   by("form").addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(pause);
-    send();
+    send(true);
   });
   by("form").addEventListener("input", () => {
     clearTimeout(pause);
-    if (live) pause = setTimeout(send, 300);
+    if (live) pause = setTimeout(() => send(), 300);
   });
   for (const media of ["(prefers-color-scheme: dark)", "print"]) {
     matchMedia(media).addEventListener("change", () => showText(shown)); // redraw in the colours of the screen or of paper

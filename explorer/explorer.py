@@ -29,19 +29,8 @@ from views.sentence import sentence_view
 PARTS = Path(__file__).parent
 SHARED = ("tokenizer.js", "shares.js")  # also used by figures
 PROGRAM = (
-    *(
-        "model.js",
-        "draw.js",
-        "score.js",
-        "scale.js",
-        "sums.js",
-        "near.js",
-        "ending.js",
-        "flow.js",
-        "pair.js",
-        "guess.js",
-    ),
-    *("tour.js", "address.js", "explorer.js"),
+    *("model.js", "draw.js", "numbers.js", "score.js", "scale.js", "sums.js", "near.js", "ending.js", "flow.js"),
+    *("pair.js", "guess.js", "tour.js", "address.js", "explorer.js"),
 )
 ASSETS = "_static/explorer"  # folder of the page's files in the site
 START = "index.html"  # linked if the site has no page for a notebook
@@ -75,9 +64,9 @@ ENDING = ("the years go by fast", "fruit flies like a banana")
 PAIRS = (
     {
         "change": "tired or wide? Control: hungry",
-        "kept": "the animal didn't cross the street because it was too tired",
-        "next": "the animal didn't cross the street because it was too wide",
-        "control": "the animal didn't cross the street because it was too hungry",
+        "kept": "the animal didn't cross the street because it was too tired.",
+        "next": "the animal didn't cross the street because it was too wide.",
+        "control": "the animal didn't cross the street because it was too hungry.",
         "follow": {"word": "it", "key": "animal", "layer": 3, "head": 1},
     },
     {
@@ -95,8 +84,7 @@ PAIRS = (
         "follow": {"word": "sees", "key": "i", "layer": 0, "head": 5},
     },
 )
-SHOWN = {"layer": 0, "head": 2}  # initially: each token looks at the previous one
-TOUR = {"layer": 2, "head": 11}  # "flies" looks at "time", and a little at [CLS]
+SHOWN = {"layer": 2, "head": 11}  # initially: "flies" looks at "time", and a little at [CLS]
 LIMITS = {"tokens": 48, "characters": 2000}  # of a typed text
 LARGE = 10_000  # numbers in the smallest matrix that is stored in float16
 OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions", "lengths", "active", "embedded")
@@ -219,7 +207,6 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
     data = {
         "sizes": {letter: getattr(encoder.config, field) for letter, field in SIZES.items()},
         "shown": SHOWN,
-        "tour": TOUR,
         "examples": EXAMPLES,
         "limits": LIMITS,
         "files": {kind: {"path": f"{ASSETS}/{name}", "size": len(files[name])} for kind, name in FILES.items()},

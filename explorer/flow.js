@@ -7,25 +7,9 @@ function makeFlow() {
   const part = { depth: 0, weights: [], text: stop, follow, show, play, stop };
   let playing = null;
 
-  // The followed token's row of attention weights, averaged over a layer's heads
-  function weightsOf(layer) {
-    const count = shown.tokens.length, mean = new Float32Array(count);
-    for (let head = 0; head < A; head++) {
-      const row = ofHead("attentions", layer, head).subarray(followed.token * count, (followed.token + 1) * count);
-      row.forEach((weight, i) => { mean[i] += weight / A; });
-    }
-    return mean;
-  }
-
   function follow() {
-    part.weights = Array.from({ length: L }, (_, layer) => weightsOf(layer));
+    part.weights = Array.from({ length: L }, (_, layer) => meanWeights(followed.token, layer));
     draw();
-  }
-
-  // The length of the vector that a layer's attention adds to the followed token, relative to the vector that came in
-  function addedIn(layer) {
-    const count = shown.tokens.length, [stream, attention] = [0, 1].map((i) => shown.lengths[(layer * 4 + i) * count + followed.token]);
-    return attention / stream;
   }
 
   function draw() {
@@ -66,7 +50,7 @@ function makeFlow() {
     if (layer < 0) return `${quoted(token)} comes in as its embedding, and no layer has been passed yet.`;
     const row = part.weights[layer], order = tokens.map((_, i) => i).sort((a, b) => row[b] - row[a]);
     const most = order.slice(0, 3).map((i) => `${i === token ? "itself" : quoted(i)} (${written(row[i])})`);
-    return `Layer ${layer}: on average over its ${A} heads, ${quoted(token)} looks most at ${most.join(", ")}. The vector that attention adds is ${written(addedIn(layer))} times as long as the one that came in, which goes on.`;
+    return `Layer ${layer}: on average over its ${A} heads, ${quoted(token)} looks most at ${most.join(", ")}. The vector that attention adds is ${written(addedBy(token, layer))} times as long as the one that came in, which goes on.`;
   }
 
   function show(depth) {

@@ -1,9 +1,5 @@
 // Guess first: a question covers its answer until the reader chooses one or clicks “Show me”.
 
-// The choice nearest to a number, by ratio or by difference
-const nearest = (choices, value, apart) =>
-  choices.map(([, of]) => apart(of, value)).reduce((best, far, i, all) => (far < all[best] ? i : best), 0);
-const byRatio = (a, b) => Math.abs(Math.log(a / b)), byDifference = (a, b) => Math.abs(a - b);
 const times = (value) => `${written(value)} times`;
 
 const LENGTHS = [["a tenth", 0.1], ["a third", 1 / 3], ["as long", 1], ["three times as long", 3]];
@@ -23,27 +19,26 @@ const GUESSES = {
     covers: ["#attention-sum", "#attended"],
     ask: () => `In layer ${followed.layer}: how long is the vector that attention adds, compared with that of ${quoted(followed.token)} itself?`,
     choices: () => LENGTHS.map(([name]) => name),
-    right: () => nearest(LENGTHS, addedBy(), byRatio),
-    means: () => `It is ${times(addedBy())} as long. The vector that came in goes on, and attention adds to it: that is why a token does not forget its word.`,
+    right: () => nearest(LENGTHS, addedBy(followed.token, followed.layer), byRatio),
+    means: () => `It is ${times(addedBy(followed.token, followed.layer))} as long. The vector that came in goes on, and attention adds to it: that is why a token does not forget its word.`,
   },
   active: {
     covers: ["#feed-sum", "#output"],
     ask: () => `In layer ${followed.layer}: how many of the ${SIZES.I.toLocaleString("en")} units are above zero for ${quoted(followed.token)}?`,
     choices: () => SHARES.map(([name]) => name),
-    right: () => nearest(SHARES, parts.sums.parts.active, byDifference),
-    means: () => `${written(100 * parts.sums.parts.active, 0)} % are. Each unit reacts to its own pattern, and only some of them react to any one token.`,
+    right: () => nearest(SHARES, activeUnits(followed.token, followed.layer).own, byDifference),
+    means: () => `${written(100 * activeUnits(followed.token, followed.layer).own, 0)} % are. Each unit reacts to its own pattern, and only some of them react to any one token.`,
   },
   turned: {
     covers: ["#moved", "#final", "#turned", "#curve"],
     ask: () => `What is the cosine between the embedding of ${quoted(followed.token)} and its last vector? 1 would mean that its direction has not changed.`,
     choices: () => COSINES.map(([name]) => name),
-    right: () => nearest(COSINES, parts.ending.curve[L], byDifference),
-    means: () => `It is ${written(parts.ending.curve[L])}. Layer by layer the vector has taken up its sentence.`,
+    right: () => nearest(COSINES, turned(followed.token)[L], byDifference),
+    means: () => `It is ${written(turned(followed.token)[L])}. Layer by layer the vector has taken up its sentence.`,
   },
 };
 
-const rowOfWeights = () => [...ofHead("attentions").subarray(followed.token * shown.tokens.length, (followed.token + 1) * shown.tokens.length)];
-const addedBy = () => parts.sums.parts.lengths[1] / parts.sums.parts.lengths[0];
+const rowOfWeights = () => [...rowOf(ofHead("attentions"), followed.token, shown.tokens.length)];
 
 function makeGuess(name, { covers, ask, choices, right, means }) {
   const host = by(`guess-${name}`), small = (text, onclick) => element("button", { type: "button", className: "small", onclick }, text);

@@ -1,12 +1,5 @@
 // Why two sentences are near: the cosine of their vectors is a sum with one term, a share, for each pair of tokens.
 
-// The shares of token vectors (S, H) and (T, H) whose means are a and b, like `shares_of_cosine` in notebook 09
-function sharesOf(one, other, a, b) {
-  const length = (vector) => Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  const whole = (one.length / H) * (other.length / H) * length(a) * length(b);
-  return product(one, other, H).map((value) => value / whole);
-}
-
 function makeNear() {
   const columns = [by("near-left"), by("near-right")], part = { draw, shares: [] };
   let now = {}, chosen = [];

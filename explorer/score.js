@@ -8,12 +8,6 @@ function sized(value) {
   return `${digits} × 10${[...power].map(raised).join("")}`;
 }
 
-// The steps from a row's scores to its attention weights
-function softmaxTerms(scores) {
-  const powers = scores.map(Math.exp), total = powers.reduce((sum, power) => sum + power, 0);
-  return { powers, total, shares: powers.map((power) => power / total) };
-}
-
 function makeOneScore() {
   const names = () => [`q of ${quoted(followed.token)}`, `k of ${quoted(followed.key)}`, "q × k"];
   const label = (first) => (row, column, value) => `${names()[first + row]}, number ${column}: ${written(value, 3)}`;
@@ -37,16 +31,11 @@ function makeOneScore() {
   }
 
   return {
-    parts: {}, // the numbers that are shown
     follow() {
-      const { token, key } = followed, rowOf = (name, i) => ofHead(name).subarray(i * D, (i + 1) * D);
-      const query = rowOf("queries", token), asked = rowOf("keys", key), count = shown.tokens.length;
-      const multiplied = query.map((value, i) => value * asked[i]), dot = multiplied.reduce((sum, value) => sum + value, 0);
-      const scores = [...scoresOf().subarray(token * count, (token + 1) * count)], terms = softmaxTerms(scores);
-      this.parts = { dot, score: dot / Math.sqrt(D), power: terms.powers[key], total: terms.total, share: terms.shares[key], products: multiplied };
+      const { token, key } = followed, { query, asked, products: multiplied, dot, scores, terms, score, power, total, share } = stepsToWeight(followed);
       vectors.draw(names().slice(0, 2), Float32Array.from([...query, ...asked]), {});
       products.draw(names().slice(2), multiplied, {});
-      const { score, power, total, share } = this.parts, root = written(Math.sqrt(D), 3), largest = multiplied.reduce((most, value, i) => (Math.abs(value) > Math.abs(multiplied[most]) ? i : most), 0);
+      const root = written(Math.sqrt(D), 3), largest = multiplied.reduce((most, value, i) => (Math.abs(value) > Math.abs(multiplied[most]) ? i : most), 0);
       const steps = {
         "one-dot": `q · k = ${written(dot)}`, "one-score-is": `${written(dot)} ÷ ${root} = ${written(score)}`,
         "one-power": `e^${written(score)} = ${sized(power)}`, "one-total": sized(total), "one-share": `${sized(power)} ÷ ${sized(total)} = ${written(share, 3)}`,

@@ -17,30 +17,17 @@ function makeSums() {
   };
   const three = new Rows(by("three"), "Three rows and their sum", (row, column, value) =>
     `${names()[row]}, number ${column}: ${written(value, 3)}`);
-  const { types } = unpackNumbers({}, { types: DATA.types });
-  const lengthOf = (vector) => Math.hypot(...vector);
 
   return {
-    // Of the followed token: the rows [word, position, type, sum], the lengths of its vector and updates, its share of active units
-    parts: {},
-    drawn: () => [...three.values],
     follow() {
-      const { token, layer } = followed, count = shown.tokens.length;
-      const rows = [ofLayer("embedded", 0), ofLayer("embedded", 1)].map((all) => all.subarray(token * H, (token + 1) * H));
-      rows.push(types.subarray(shown.types[token] * H, (shown.types[token] + 1) * H));
-      const sum = rows[0].map((value, i) => value + rows[1][i] + rows[2][i]);
-      const all = [...rows, sum];
-      three.draw(names(), Float32Array.from(all.flatMap((row) => [...row])), {});
-      const [stream, attention, between, feed] = [0, 1, 2, 3].map((i) => shown.lengths[(layer * 4 + i) * count + token]);
-      const after = lengthOf(ofLayer("hidden_states", layer + 1).subarray(token * H, (token + 1) * H));
-      const ofUnits = shown.active.subarray(layer * count, (layer + 1) * count);
-      const others = (ofUnits.reduce((all, share) => all + share, 0) - ofUnits[token]) / (count - 1);
-      this.parts = { rows: all, lengths: [stream, attention, between, feed], active: ofUnits[token] };
+      const { token, layer } = followed, { own: active, others } = activeUnits(token, layer);
+      const [stream, attention, between, feed, after] = lengthsOf(token, layer);
+      three.draw(names(), Float32Array.from(rowsOfEmbedding(token).flatMap((row) => [...row])), {});
       bars(by("attention-lengths"), [[`${quoted(token)}, as it comes in`, stream], ["what attention adds", attention], ["sum, after LayerNorm", between]]);
       bars(by("feed-lengths"), [[`${quoted(token)}, as it comes in`, between], ["what the network adds", feed], ["sum, after LayerNorm", after]]);
       by("attention-added").textContent = `In layer ${layer}, the vector that attention adds to ${quoted(token)} is ${written(attention / stream)} times as long as the one that came in, which goes on in the sum.`;
       by("feed-added").textContent = `In layer ${layer}, the network adds a vector ${written(feed / between)} times as long as the one that came in.`;
-      by("active").textContent = `Of the ${SIZES.I.toLocaleString("en")} units in the middle, ${written(100 * this.parts.active, 0)} % are above zero for ${quoted(token)}, and ${written(100 * others, 0)} % on average for the other tokens. GELU lets these through and holds the others near zero.`;
+      by("active").textContent = `Of the ${SIZES.I.toLocaleString("en")} units in the middle, ${written(100 * active, 0)} % are above zero for ${quoted(token)}, and ${written(100 * others, 0)} % on average for the other tokens. GELU lets these through and holds the others near zero.`;
     },
   };
 }

@@ -7,12 +7,12 @@ const STOPS = [
   },
   {
     at: "#three-rows", title: "An id becomes a vector, a sum of three",
-    text: () => `The id picks a row of a table: that is the word. A row for the position and a row for the sentence are added, and LayerNorm normalizes the sum. Point at a colour to read its number. None of this depends on the neighbouring tokens yet.`,
+    text: () => `The id picks a row of a table: that is the word. A row for the position and a row for the sentence are added, and LayerNorm normalizes the sum. Point at or tap a colour to read its number. None of this depends on the neighbouring tokens yet.`,
   },
   {
     at: "#station-heads", look: "#heads", title: "All heads",
-    open: () => follow(DATA.tour),
-    text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the stronger the colour of a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.tour.layer}, head ${DATA.tour.head}.`,
+    open: () => follow(DATA.shown),
+    text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the stronger the colour of a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.shown.layer}, head ${DATA.shown.head}.`,
   },
   {
     at: "#station-scores", look: "#guess-looks", title: "Guess first: where does it look?", guess: "looks",
@@ -72,6 +72,7 @@ function makeTour() {
 
   function start() {
     before = { shown, followed: { ...followed }, wish, keyWish, boxes: [by("first").value, by("second").value] };
+    part.at = 0;
     asked++; // so that a result that arrives during the tour is not shown
     [wish, keyWish] = [null, null];
     [by("first").value, by("second").value] = SAVED.texts;

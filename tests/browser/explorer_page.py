@@ -8,6 +8,7 @@ import functools
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -20,13 +21,13 @@ pytest.importorskip("onnxscript", reason="make site installs what this needs: re
 from explorer import explorer, npm
 from publish.server import serve
 from publish.website import BUILD
+from tests.browser.conftest import WINDOW
 from utils.encoder import TransformerEncoder
 
 AXE = npm.Package(
     "axe-core", "4.14.1", "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 )
 BUILT = os.environ.get("SITE")
-WIDTHS = (390, 736, 1300)
 SMALL = {"num_hidden_layers": 3, "hidden_size": 96, "num_attention_heads": 12, "intermediate_size": 384}
 SMALL |= {"initializer_range": 0.2}  # so that attention differs from token to token
 PATIENCE = 120_000  # milliseconds, for a busy machine
@@ -58,12 +59,6 @@ def encoder():
 
 
 @pytest.fixture(scope="module")
-def last(encoder) -> tuple[int, int]:
-    """Return the last layer and its last head."""
-    return encoder.config.num_hidden_layers - 1, encoder.config.num_attention_heads - 1
-
-
-@pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Build the page once for all modules and processes of a run, so a test that changes a file copies the folder."""
     if BUILT:
@@ -86,13 +81,27 @@ def address(site):
 
 
 @pytest.fixture(scope="module")
-def running(window, address):
-    """Return a page with the model loaded, and the addresses that it requested."""
-    asked = []
-    window.on("request", lambda request: asked.append(request.url))
-    window.goto(address)
-    send(window, "the bark of a palm tree is very rough")
-    return window, asked
+def loaded(browser, address):
+    """Return a page with the model loaded, which the tests of a module share."""
+    context = browser.new_context(viewport=WINDOW, permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.asked, page.heard = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("pageerror", lambda error: page.heard.append(str(error)))
+    page.on("dialog", lambda dialog: page.heard.append(dialog.message) or dialog.dismiss())
+    page.goto(address)
+    send(page, "the bark of a palm tree is very rough")
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def running(loaded):
+    """Return the page with the model loaded, and its first window."""
+    loaded.set_viewport_size(WINDOW)
+    loaded.emulate_media(color_scheme="light", media="screen")
+    loaded.heard.clear()
+    return loaded
 
 
 def send(page, first: str, second: str = "") -> str:
@@ -106,16 +115,13 @@ def send(page, first: str, second: str = "") -> str:
     return page.locator("#status").inner_text()
 
 
+def number(text: str) -> float:
+    return float(text.replace("−", "-").replace(",", ""))
+
+
 def cells(page, name: str) -> torch.Tensor:
     """Return the numbers in a table of the page."""
-    return torch.tensor(
-        [float(text.replace("−", "-")) for text in page.locator(f"#{name} tbody td").all_text_contents()]
-    )
-
-
-def drawn(page, name: str) -> torch.Tensor:
-    """Return the numbers of a drawing."""
-    return torch.tensor(page.evaluate(f"[...drawings.{name}.values]"))
+    return torch.tensor([number(text) for text in page.locator(f"#{name} tbody td").all_text_contents()])
 
 
 def follow(page, **choices: int) -> None:
@@ -123,36 +129,77 @@ def follow(page, **choices: int) -> None:
         page.locator(f"#{name}").select_option(str(value))
 
 
-def assert_numbers(page, encoder, tokenizer, texts, layer: int, head: int, tolerance: float) -> None:
-    """Check that all drawings have torch's numbers, with a tolerance relative to the largest, and tables two digits."""
-    follow(page, layer=layer, head=head)
-    batch = tokenizer(*texts)
-    tokens = [tokenizer.tokens[number] for number in batch["input_ids"][0].tolist()]
-    assert page.locator("#tokens b").all_text_contents() == tokens
-    assert page.locator("#tokens span").all_text_contents() == [str(i) for i in batch["input_ids"][0].tolist()]
+# The numbers of many states of the text that is shown, by the functions that draw them
+NUMBERS = """(states) => states.map(({ layer, head, token, key, notch }) => {
+  const { products, dot, score, power, total, share } = stepsToWeight({ layer, head, token, key });
+  const scaled = divided(productsOf({ token, layer, head }), divisorAt(notch));
+  const { own, others } = activeUnits(token, layer);
+  const found = {
+    products, dot, score, power, total, share, divided: scaled, entropy: entropyOf(scaled), active: own, others,
+    scores: scoresOf(layer, head), weights: ofHead("attentions", layer, head), values: ofHead("values", layer, head),
+    context: contextOf(layer, head), attended: ofLayer("attended", layer), output: ofLayer("hidden_states", layer + 1),
+    embeddings: ofLayer("hidden_states", 0), rows: rowsOfEmbedding(token).flatMap((row) => [...row]),
+    lengths: lengthsOf(token, layer), mean: meanWeights(token, layer), turned: turned(token),
+  };
+  const list = (value) => (value.length ? [...value] : [value]);
+  return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, list(value)]));
+})"""
+
+
+def results(encoder, tokenizer, *texts) -> SimpleNamespace:
+    """Return torch's results for one or two texts, layers first."""
+    batch, table = tokenizer(*texts), encoder.embeddings
     with torch.inference_mode():
         out = encoder(**batch, output_attentions=True, output_hidden_states=True, output_queries_keys=True)
-        states = out.hidden_states
-        value = encoder.layers[layer].attention.project(states[layer])[2][0, head]
-        weights, query, key = (x[layer][0, head] for x in (out.attentions, out.queries, out.keys))
-        attended = encoder.layers[layer].attention_norm(
-            states[layer] + encoder.layers[layer].attention(states[layer])[0]
-        )
-    wanted = {
-        "embeddings": states[0],
-        "scores": query @ key.T / query.size(-1) ** 0.5,
-        "weights": weights,
-        "values": value,
-        "context": weights @ value,
-        "attended": attended,
-        "output": states[layer + 1],
-        "final": states[-1],
+        attended, values, lengths, active = [], [], [], []
+        for layer, states, after in zip(encoder.layers, out.hidden_states[:-1], out.hidden_states[1:], strict=True):
+            added, _ = layer.attention(states)
+            between = layer.attention_norm(states + added)
+            vectors = (states, added, between, layer.feed_forward(between), after)
+            attended.append(between)
+            values.append(layer.attention.project(states)[2])
+            lengths.append(torch.cat([vector.pow(2).sum(-1).sqrt() for vector in vectors]))
+            active.append(layer.feed_forward.intermediate(between).gt(0).float().mean(-1))
+        ids, types = batch["input_ids"][0], batch["token_type_ids"][0]
+        rows = [table.word_embeddings(ids), table.position_embeddings.weight[: len(ids)]]
+        rows.append(table.token_type_embeddings(types))
+    lists = {"states": out.hidden_states, "weights": out.attentions, "queries": out.queries, "keys": out.keys}
+    lists |= {"attended": attended, "values": values, "active": active}
+    return SimpleNamespace(
+        tokens=[tokenizer.tokens[number] for number in ids.tolist()],
+        ids=ids.tolist(),
+        lengths=torch.stack(lengths),  # (L, 5, S)
+        rows=torch.stack([*rows, sum(rows)], dim=1),  # (S, 4, H)
+        **{name: torch.cat(tuple(tensors)) for name, tensors in lists.items()},
+    )
+
+
+def numbers(torchs: SimpleNamespace, layer: int, head: int, token: int, key: int, notch: int) -> dict:
+    """Return what the functions of `NUMBERS` should return for a state."""
+    queries, keys, weights = (part[layer, head] for part in (torchs.queries, torchs.keys, torchs.weights))
+    root, states, active = keys.size(-1) ** 0.5, torchs.states, torchs.active[layer]
+    scores = queries @ keys.T / root
+    shares = (scores[token] * root / (root + notch / 20 * (root - 1 if notch < 0 else root))).softmax(-1)
+    products, others = queries[token] * keys[key], (active.sum() - active[token]) / (len(active) - 1)
+    found = {
+        "products": products,
+        "dot": products.sum(),
+        "score": scores[token, key],
+        "power": scores[token, key].exp(),
     }
-    for name, values in wanted.items():
-        largest = max(1, values.abs().max())
-        assert (drawn(page, name) - values.flatten()).abs().max() <= tolerance * largest, name
-    for name in ("scores", "weights"):
-        assert (cells(page, name) - drawn(page, name)).abs().max() <= 0.0051, name
+    found |= {"total": scores[token].exp().sum(), "share": weights[token, key], "divided": shares, "scores": scores}
+    found |= {"entropy": torch.special.entr(shares).sum() / torch.tensor(2.0).log(), "active": active[token]}
+    found |= {"others": others, "weights": weights, "values": torchs.values[layer, head], "embeddings": states[0]}
+    found |= {"context": weights @ torchs.values[layer, head], "attended": torchs.attended[layer]}
+    found |= {"output": states[layer + 1], "rows": torchs.rows[token], "lengths": torchs.lengths[layer, :, token]}
+    turned = torch.cosine_similarity(states[:, token], states[:1, token], dim=-1)
+    return found | {"mean": torchs.weights[layer, :, token].mean(0), "turned": turned}
+
+
+def close(found, wanted, tolerance: float) -> bool:
+    """Compare relative to the largest number, or to 1."""
+    wanted = torch.as_tensor(wanted).flatten()
+    return bool((torch.tensor(found) - wanted).abs().max() <= tolerance * max(1, wanted.abs().max()))
 
 
 def run_timers(page) -> None:

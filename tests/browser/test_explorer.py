@@ -1,8 +1,8 @@
-"""explorer.html in a real browser: torch's numbers, your own text, and no requests to elsewhere."""
+"""explorer.html in a real browser, before the model is there: torch's numbers, the tour, guesses, links, the frame."""
 
+import random
 import re
 import shutil
-import time
 
 import pytest
 import torch
@@ -12,226 +12,293 @@ from explorer import explorer
 from publish.server import serve
 from tests.browser.explorer_page import (
     BUILT,
+    NUMBERS,
     PATIENCE,
-    WIDTHS,
     address,
-    assert_numbers,
     at_first,
     axe_violations,
-    drawn,
+    cells,
+    close,
     encoder,
-    last,
+    follow,
+    number,
+    numbers,
+    results,
     run_timers,
-    running,
     send,
     site,
 )
 from tests.texts import WORDS, generated_strings, in_words, telling_characters
+from utils.search import embed, shares_of_cosine
 from views.figures import splitting_rules, vocabulary_lines
 from views.page import own_text
 
-PAIR = ("I called Ian.", "I got his answering machine.")
-TIRED = "the animal didn't cross the street because it was too tired"
-HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
+EXACT, HALF = 1e-5, 1e-3  # the saved sentence is stored in float32, the rows of its embedding in float16
+SEEN = """(i) => {
+  const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+  const one = box(STOPS[i].look ?? STOPS[i].at), panel = box("#tour"), bar = box("#bar");
+  const across = Math.max(0, Math.min(one.right, panel.right) - Math.max(one.left, panel.left));
+  const down = Math.max(0, Math.min(one.bottom, panel.bottom) - Math.max(one.top, panel.top));
+  const fits = one.height <= (across ? panel.top : innerHeight) - Math.max(0, bar.bottom);
+  return { below: one.top - Math.max(0, bar.bottom), covered: across * down > 0 && fits, height: panel.height };
+}"""  # where a stop's subject is: below what sticks to the top, under the panel though there is room, and the panel
 pytestmark = pytest.mark.long
 
 
-def test_the_first_paint_needs_no_model(page, address):
-    """Opening the page fetches only the page itself and the picture at its top, and draws the saved sentence."""
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    start = time.perf_counter()
+@pytest.fixture
+def opened(page, address):
+    """Return the page as it opens, with the addresses that it requested."""
+    asked = page.asked = []
+    page.on("request", lambda request: asked.append(request.url.split("#")[0]))
     page.goto(address)
     page.locator("#final canvas").wait_for()
-    assert time.perf_counter() - start < 10  # a second where nothing else runs
-    assert asked == at_first(address)
-    assert page.heard == []
+    return page
 
 
-def test_the_saved_sentence_has_torchs_numbers(page, address, encoder, tokenizer, last):
+@pytest.fixture(scope="module")
+def saved(encoder, tokenizer):
+    return results(encoder, tokenizer, explorer.SENTENCE)
+
+
+def states(torchs, count: int = 50) -> list[dict]:
+    """Return random states of the page: a head, a token, the token that it looks at, and the slider's place."""
+    chance, (layers, heads, size, _) = random.Random(0), torchs.weights.shape
+    limits = {"layer": layers, "head": heads, "token": size, "key": size}
+    return [
+        {name: chance.randrange(limit) for name, limit in limits.items()} | {"notch": chance.randint(-20, 20)}
+        for _ in range(count)
+    ]
+
+
+def test_every_number_equals_torchs_before_the_model_is_there(opened, address, saved, encoder, tokenizer):
+    asked = states(saved)
+    for state, found in zip(asked, opened.evaluate(NUMBERS, asked), strict=True):
+        for name, wanted in numbers(saved, **state).items():
+            assert close(found[name], wanted, HALF if name == "rows" else EXACT), (name, state)
+    first, *others = embed([explorer.SENTENCE, *explorer.ENDING], encoder, tokenizer)
+    assert close(opened.evaluate("parts.ending.cosines"), torch.stack([first @ other for other in others]), EXACT)
+    for at, text in enumerate(explorer.ENDING):
+        opened.locator("#near-with").select_option(str(at))
+        wanted = shares_of_cosine(saved.states[-1], results(encoder, tokenizer, text).states[-1])
+        assert close(opened.evaluate("[...parts.ending.near.shares]"), wanted, EXACT)
+    assert opened.asked == at_first(address)
+    assert opened.heard == []
+
+
+def test_what_is_drawn_are_these_numbers(opened, saved):
+    """One state: tables, drawings, bars, ribbons and sentences; a cell is chosen by pointer and by keys."""
+    state = {"layer": 1, "head": 7, "token": 4, "key": 2, "notch": 20}
+    follow(opened, layer=1, head=7)
+    opened.locator("#weights tbody td").nth(4 * 7 + 2).click()
+    opened.locator("#scale summary").click()
+    opened.locator("#divisor").press("End")
+    wanted, (found,) = numbers(saved, **state), opened.evaluate(NUMBERS, [state])
+    for name in ("embeddings", "scores", "weights", "values", "context", "attended", "output"):
+        assert opened.evaluate(f"[...drawings.{name}.values]") == found[name], name
+    for name in ("scores", "weights"):
+        assert close(cells(opened, name).tolist(), wanted[name], 0.0051), name
+    assert opened.locator("#one-share").inner_text().endswith(f"= {wanted['share']:.3f}")
+    assert opened.locator("#one-row .chosen").inner_text().split()[0] == "“flies”"
+    bars = [number(text) for text in opened.locator("#bars .number").all_inner_texts()]
+    assert close(bars, wanted["divided"], 0.00051)
+    assert f"The entropy is {wanted['entropy']:.2f} bits" in opened.locator("#spread").inner_text()
+    lengths = [number(text) for text in opened.locator("#attention-lengths .number").all_text_contents()]
+    assert close(lengths, wanted["lengths"][:3], 0.051)
+    assert f"{100 * wanted['active']:.0f} % are above zero" in opened.locator("#active").text_content()
+    curve = [number(text) for text in opened.locator("#curve .value").all_text_contents()]
+    assert close(curve, wanted["turned"], 0.0051)
+    for _ in range(2):
+        opened.locator("#flow-on").click()
+    ends = opened.locator("#ways path.now").evaluate_all(
+        "(all) => all.map((e) => e.dataset.ends.split(' ').map(Number))"
+    )
+    tops, bottoms = torch.tensor(ends).T
+    assert torch.allclose(bottoms - tops, 18 * wanted["mean"], atol=1e-4)
+    assert tops[1:].tolist() == pytest.approx(bottoms[:-1].tolist())  # one below the other
+    tip = opened.locator("#tip")
+    opened.locator("#weights tbody td").nth(4 * 7 + 2).hover()
+    expect(tip).to_have_text(f"layer 1, head 7: an → flies {wanted['share']:.3f}")
+    opened.locator("#weights tbody td[tabindex='0']").press("ArrowDown")
+    opened.keyboard.press("ArrowRight")
+    opened.keyboard.press("Enter")
+    assert opened.evaluate("[followed.token, followed.key]") == [1, 1]
+    opened.locator("#final canvas").focus()
+    opened.keyboard.press("End")
+    expect(tip).to_have_text(
+        f"[CLS], number {saved.states.size(-1) - 1}: {saved.states[-1, 0, -1]:.3f}".replace("-", "−")
+    )
+    expect(opened.locator("#spoken")).to_have_text(tip.inner_text())
+    opened.locator("#telling").click()  # the head whose largest weight changes most between the ends of the slider
+    row, root = saved.queries[..., 1:2, :] @ saved.keys.transpose(-1, -2), saved.keys.size(-1) ** 0.5
+    sharp, flat = ((row / divisor).softmax(-1).amax((-1, -2)) for divisor in (1, 2 * root))
+    assert (sharp - flat)[tuple(opened.evaluate("[followed.layer, followed.head]"))] >= (sharp - flat).max() - EXACT
+
+
+def test_near_shows_share_of_pair_and_total_of_token(opened, saved, encoder, tokenizer):
+    shares = shares_of_cosine(saved.states[-1], results(encoder, tokenizer, explorer.ENDING[0]).states[-1])
+    said, lines = opened.locator("#near-words"), opened.locator("#near-lines line:not(.dim)")
+    expect(said).to_contain_text(f"All 49 shares add up to {shares.sum():.3f}")
+    opened.locator("#near-right button").nth(5).click()
+    expect(said).to_contain_text(
+        f"“fast” with all tokens of the other sentence: {shares[:, 5].sum():.3f}".replace("-", "−")
+    )
+    expect(lines).to_have_count(7)
+    opened.locator("#near-left button").first.press("ArrowDown")
+    expect(said).to_contain_text(f"“time” with “fast”: {shares[1, 5]:.3f}".replace("-", "−"))
+    expect(lines).to_have_count(1)
+    opened.locator("#near-all").click()
+    drawn = opened.locator("#near-lines line").evaluate_all(
+        """(all) => all.map((e) => [
+          +e.getAttribute("stroke-width"), e.matches(".minus"), getComputedStyle(e).strokeDasharray])"""
+    )
+    strongest = shares.flatten()[shares.abs().flatten().argsort(descending=True)]
+    assert close([one[0] for one in drawn], (9 * strongest / strongest[0]).abs().clamp(min=0.4), 1e-3)
+    assert [one[1] for one in drawn] == [bool(share < 0) for share in strongest]
+    assert {one[2] for one in drawn if one[1]} <= {"5px, 4px"}  # a sign has a form, not only a colour
+
+
+def test_keys_choose_token_layer_and_head_and_cells_unfold(opened):
+    assert not any(one.evaluate("(e) => e.open") for one in opened.locator("details").all())
+    opened.locator("#tokens button").nth(2).press("ArrowRight")
+    assert opened.locator("#tokens [aria-checked=true]").get_attribute("aria-label") == "like, id 2066"
+    opened.locator("#heads [aria-checked=true]").press("ArrowUp")
+    opened.keyboard.press("ArrowLeft")
+    assert opened.evaluate("[followed.token, followed.layer, followed.head]") == [3, 1, 10]
+    expect(opened.locator("#heads [aria-checked=true]")).to_be_focused()
+    opened.locator("#weights tbody td").nth(3).click()
+    expect(opened.locator("#one-dot")).to_be_visible()
+    named = [f"Notebook {name}" for name in ("01", "02", "04", "03", "03", "05", "05", "06")]
+    assert opened.locator(".built").all_inner_texts() == named
+
+
+def test_flow_plays_to_the_end_unless_motion_is_reduced(page, address):
     page.goto(address)
-    for layer, head in (explorer.SHOWN.values(), last):
-        assert_numbers(page, encoder, tokenizer, [explorer.SENTENCE], layer, head, 1e-5)
-    assert page.heard == []
-
-
-@pytest.mark.parametrize(
-    "texts", [("fruit flies like a banana",), PAIR, ("Ça va? 北京 déjà-vu 👍", "[MASK] is unbelievably good")]
-)
-def test_a_readers_own_text_has_torchs_numbers(running, encoder, tokenizer, last, texts):
-    page, _ = running
-    assert "tokens, computed here in" in send(page, *texts)
-    for layer, head in ((0, 2), (1, 7), last):
-        assert_numbers(page, encoder, tokenizer, texts, layer, head, 0.01)
-
-
-def test_an_answer_comes_soon_while_one_types(running):
-    """Typing needs no Enter, and only the newest text is answered."""
-    page, _ = running
-    page.locator("#second").fill("")
-    page.locator("#first").fill("")
-    page.locator("#first").press_sequentially("the cat sat", delay=20)
-    expect(page.locator("#tokens b")).to_have_text(["[CLS]", "the", "cat", "sat", "[SEP]"], timeout=PATIENCE)
-    said = send(page, "word " * (explorer.LIMITS["tokens"] - 2))
-    assert said.startswith(f"{explorer.LIMITS['tokens']} tokens")
-    seconds = float(said.split()[-2])
-    assert 0 < seconds < 10  # a second where nothing else runs
-
-
-def test_nothing_is_fetched_before_a_request(page, address):
-    """Typing does not fetch 46 MB, but Enter does, and from then on typing is answered."""
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.locator("#flow-play").click()
+    layers, size = page.evaluate("[L, shown.tokens.length]")
+    expect(page.locator("#ways path")).to_have_count(layers * size)
+    expect(page.locator("#flow-play")).to_have_text("Play again")
+    page.locator("#flow-back").click()
+    assert page.locator("#ways path").count() == (layers - 1) * size
+    page.emulate_media(reduced_motion="reduce")
     page.goto(address)
-    page.locator("#first").press("End")
-    page.locator("#first").press_sequentially(" so", delay=20)
-    run_timers(page)
-    assert asked == at_first(address)
-    page.locator("#first").press("Enter")
-    expect(page.locator("#status")).to_contain_text("computed here", timeout=PATIENCE)
-    assert len(asked) > 1
-    page.locator("#first").press_sequentially(" far")
-    expect(page.locator("#tokens b").nth(-2)).to_have_text("far", timeout=PATIENCE)
+    expect(page.locator("#flow-play")).to_be_hidden()
+    page.emulate_media(reduced_motion="no-preference")
 
 
-@pytest.mark.parametrize("way", ["button", "example"])
-def test_a_button_is_a_request(page, address, way):
-    page.goto(address)
-    page.locator({"button": "form button[type=submit]", "example": "#examples button"}[way]).first.click()
-    expect(page.locator("#status")).to_contain_text("computed here", timeout=PATIENCE)
+@pytest.mark.parametrize("name", ["looks", "added", "active", "turned"])
+def test_a_guess_covers_its_answer(opened, saved, name):
+    """The answer agrees with torch, and is visible and read out only after the guess."""
+    follow(opened, layer=1, head=7, token=2)
+    host = opened.locator(f"#guess-{name}")
+    host.get_by_role("button", name="Guess first").click()
+    covers = opened.locator(opened.evaluate(f"GUESSES.{name}.covers.join()"))
+    assert covers.evaluate_all("(all) => all.every((e) => e.inert && getComputedStyle(e).visibility === 'hidden')")
+    found = numbers(saved, 1, 7, 2, 0, 0)
+    near = {"added": [0.1, 1 / 3, 1, 3], "active": [0.05, 0.2, 0.5, 0.8], "turned": [0.9, 0.6, 0.3, 0]}
+    ratio = (found["lengths"][1] / found["lengths"][0]).log()
+    right = {
+        "looks": lambda: found["weights"][2].argmax(),
+        "added": lambda: (torch.tensor(near["added"]).log() - ratio).abs().argmin(),
+        "active": lambda: (torch.tensor(near["active"]) - found["active"]).abs().argmin(),
+        "turned": lambda: (torch.tensor(near["turned"]) - found["turned"][-1]).abs().argmin(),
+    }[name]()
+    choices = host.get_by_role("button").all_text_contents()[:-1]
+    wrong = (int(right) + 1) % len(choices)
+    host.get_by_role("button", name=choices[wrong], exact=True).click()
+    expect(host).to_contain_text(f"Not {choices[wrong]}, but {choices[right]}.")
+    assert covers.evaluate_all("(all) => all.every((e) => !e.inert)")
 
 
-def test_the_token_that_is_followed_stays_while_the_text_changes(running):
-    """The token is followed to its new position; if it disappears, token 2 is, until it comes back."""
-    page, _ = running
-
-    def followed(words: int) -> str:
-        expect(page.locator("#tokens b")).to_have_count(words, timeout=PATIENCE)
-        return page.locator("#token option:checked").inner_text()
-
-    send(page, TIRED)
-    page.locator("#tokens button", has_text="it").last.click()
-    assert followed(15) == "10 it"
-    first = page.locator("#first")
-    first.press("End")
-    for _ in "tired":
-        first.press("Backspace")
-    followed(14)  # a pause, which is answered
-    first.press_sequentially("wide", delay=20)
-    assert followed(15) == "10 it"
-    assert page.locator("#tokens b").all_text_contents()[-2] == "wide"
-    assert "“it” looks most at" in page.locator("#looks").inner_text()
-    first.press("Home")
-    first.press_sequentially("now ", delay=20)
-    assert followed(16) == "11 it"
-    send(page, "the animal was too tired")
-    assert followed(7) == "2 animal"
-    send(page, TIRED)
-    assert followed(15) == "10 it"
-
-
-def test_repeated_token_is_named_with_its_position(running):
-    page, _ = running
-    send(page, "word by word")
-    page.locator("#weights tbody td").nth(1 * 5 + 3).hover()
-    expect(page.locator("#tip")).to_contain_text(": word at 1 → word at 3 ")
-    page.locator("#tokens button").nth(3).click()
-    assert page.locator("#looks").inner_text().startswith("“word” at 3 looks most at ")
-    labels = page.locator("#tokens button").evaluate_all("(all) => all.map((e) => e.ariaLabel.split(', ')[0])")
-    assert labels == ["[CLS]", "word at 1", "by", "word at 3", "[SEP]"]
-
-
-def test_a_pair_has_numbers_and_a_long_text_no_empty_headings(running):
-    page, _ = running
-    cell = page.locator("#weights tbody td").first
-    send(page, *PAIR)
-    assert float(cell.evaluate("(e) => parseFloat(getComputedStyle(e).fontSize)")) > 10
-    send(page, "a " * 30)
-    assert float(cell.evaluate("(e) => parseFloat(getComputedStyle(e).fontSize)")) == 0
-    tallest = "(e) => Math.max(...[...e.querySelectorAll('span')].map((s) => s.offsetHeight))"
-    heading = page.locator("#weights thead")
-    assert heading.bounding_box()["height"] <= heading.evaluate(tallest) + 12
+@pytest.mark.parametrize("size", [(390, 844), (768, 1024), (1280, 800)])
+def test_the_tour_by_keyboard_alone(opened, size):
+    """Each stop shows its subject, not under the panel; Tab reaches its guess; the end restores the initial state."""
+    opened.set_viewport_size({"width": size[0], "height": size[1]})
+    follow(opened, layer=1, head=5, token=4)
+    opened.locator("#first").fill("my own words")
+    before = opened.evaluate("({ ...followed })")
+    opened.locator("#tour-start").press("Enter")
+    count = opened.evaluate("STOPS.length")
+    for place in range(count):
+        at, title, guess = opened.evaluate("(i) => [STOPS[i].at, STOPS[i].title, STOPS[i].guess]", place)
+        expect(opened.locator("#tour-place")).to_have_text(f"{place + 1} of {count}")
+        expect(opened.locator("#tour-title")).to_have_text(title)
+        expect(opened.locator("#tour-title")).to_be_focused()
+        expect(opened.locator(at)).to_have_class(re.compile("toured"))
+        seen = opened.evaluate(SEEN, place)
+        assert (seen["below"] >= -1, seen["covered"]) == (True, False), title
+        assert size[0] > 760 or seen["height"] <= 200, title
+        if guess:
+            covered = opened.locator(opened.evaluate("(name) => GUESSES[name].covers[0]", guess))
+            expect(covered).not_to_be_visible()
+            while not opened.evaluate("(name) => document.activeElement.closest(`#guess-${name}`) !== null", guess):
+                opened.keyboard.press("Tab")
+            opened.keyboard.press("Enter")
+            expect(covered).to_be_visible()
+            expect(opened.locator("#tour-next")).to_be_focused()
+            opened.keyboard.press("Enter")
+        else:
+            opened.keyboard.press("ArrowRight")
+    expect(opened.locator("#tour-start")).to_be_focused()
+    assert opened.evaluate("({ ...followed })") == before
+    assert opened.locator("#first").input_value() == "my own words"
+    opened.locator("#tour-start").click()
+    for _ in range(3):
+        opened.locator("#tour-next").click()
+    opened.keyboard.press("ArrowLeft")
+    assert not opened.locator("#scores").evaluate("(e) => e.inert")  # a guess that is left is no longer covered
+    opened.keyboard.press("Escape")
+    expect(opened.locator("#tour")).to_be_hidden()
+    assert opened.heard == []
 
 
-@pytest.mark.parametrize(
-    ("texts", "said"),
-    [
-        (("", ""), "There is no text yet: type a sentence."),
-        (("  ", " "), "There is no text yet: type a sentence."),
-        (("\u200b", ""), "No token is left of this text: type a word."),
-        (("word " * 47, ""), "This text has 49 tokens, and the page draws 48 at most: shorten it."),
-        (("a" * 2001, ""), "This text has more than 2000 characters: shorten it."),
-    ],
-)
-def test_undrawable_text_shows_error_and_keeps_last_view(running, texts, said):
-    page, _ = running
-    send(page, "good")
-    assert send(page, *texts) == said
-    assert page.locator("#tokens b").all_text_contents() == ["[CLS]", "good", "[SEP]"]
+@pytest.mark.parametrize("width", [390, 736, 1300])
+def test_page_is_accessible_closed_and_open(opened, width):
+    """Nothing scrolls horizontally, and axe-core finds nothing, with the tour, a sum and a guess open, too."""
+    opened.set_viewport_size({"width": width, "height": 900})
+    for scheme in ("light", "dark"):
+        opened.emulate_media(color_scheme=scheme)
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        assert axe_violations(opened) == []
+        opened.locator("#three-rows").evaluate("(e) => { e.open = true; }")
+        opened.evaluate("parts.guess_active.open()")
+        opened.locator("#tour-start").click()
 
 
-def test_hostile_text_is_text(running, encoder, tokenizer):
-    page, _ = running
-    page.heard.clear()
-    before = page.evaluate("document.querySelectorAll('img, script, iframe, svg').length")
-    send(page, HOSTILE, "<b>bold</b>")
-    assert_numbers(page, encoder, tokenizer, (HOSTILE, "<b>bold</b>"), 0, 0, 0.01)
-    page.locator("#weights tbody td").nth(5).hover()
-    assert page.evaluate("document.querySelectorAll('img, script, iframe, svg').length") == before
-    assert page.heard == []
+def test_paper_and_the_sites_switch(opened):
+    """Printed numbers have the colours of the light page, also if the site's switch has made it dark."""
+    cell, ground = opened.locator("#weights tbody td").nth(2 * 7 + 1), "(e) => getComputedStyle(e).backgroundColor"
+    light = cell.evaluate(ground)
+    opened.evaluate("localStorage.setItem('theme', 'dark')")
+    opened.reload()
+    assert cell.evaluate(ground) != light
+    opened.emulate_media(media="print")
+    expect(cell).to_have_css("background-color", light)
+    assert cell.evaluate("(e) => getComputedStyle(e).printColorAdjust") == "exact"
+    assert opened.locator("form:visible, button.small:visible").count() == 0
+    opened.emulate_media(media="screen")
+    opened.evaluate("localStorage.clear()")
 
 
-def test_no_request_leaves_the_page(running, address, site):
-    """All requests go to the page's folder, and its policy blocks others, which the control sends."""
-    page, asked = running
-    folder = address.removesuffix("explorer.html")
-    names = {url.removeprefix(folder) for url in asked if not url.startswith("blob:")}
-    files = ("ort.mjs", "ort.wasm.gzip", "encoder.onnx.gzip", "vocabulary.txt")
-    assert names == {
-        "explorer.html",
-        f"{explorer.ASSETS}/{explorer.PICTURE}",
-        *(f"{explorer.ASSETS}/{name}" for name in files),
-    }
-    refused = """(url) => fetch(url, { mode: "no-cors" }).then(() => "came", () => "refused")"""
-    assert page.evaluate(refused, folder) == "came"
-    worker = """(url) => new Promise((resolve) => {
-      const answers = `.then(() => postMessage("came"), () => postMessage("refused"))`;
-      const source = `fetch("${url}", { mode: "no-cors" })${answers}`;
-      new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" })
-        .onmessage = ({ data }) => resolve(data);
-    })"""
-    assert page.evaluate(worker, folder) == "came"
-    with serve(site) as elsewhere:  # the same files at another port
-        assert page.evaluate(refused, f"{elsewhere}/") == "refused"
-        assert page.evaluate(worker, f"{elsewhere}/") == "refused"
-    page.heard.clear()
-
-
-def test_page_opens_with_a_sentence_that_can_be_changed(page, address, encoder, tokenizer):
-    page.goto(address)
-    opening, picture = page.locator("#opening"), page.frame_locator("#opening iframe")
-    texts = [explorer.OPENING["text"].format(word) for word in explorer.OPENING["words"]]
+def test_page_opens_with_a_sentence_that_can_be_changed(opened, encoder, tokenizer):
+    picture = opened.frame_locator("#opening iframe")
     layer, head = picture.locator("#data").evaluate("(e) => Object.values(JSON.parse(e.textContent).first).slice(1)")
-    for text, word in list(zip(texts, explorer.OPENING["words"], strict=True))[::-1]:
+    for word in explorer.OPENING["words"][::-1]:
         picture.get_by_role("radio", name=word, exact=True).check()
         picture.locator("html.moving").wait_for(state="detached")
-        with torch.no_grad():
-            weights = encoder(**tokenizer(text), output_attentions=True).attentions[layer][0, head, 10]
+        wanted = results(encoder, tokenizer, explorer.OPENING["text"].format(word)).weights[layer, head, 10]
         shown = picture.locator(".word").evaluate_all("(all) => all.map((e) => +e.dataset.value)")
-        assert torch.allclose(torch.tensor(shown), weights, atol=1e-5)
-    inside = picture.locator("html").evaluate("(e) => e.scrollHeight - e.clientHeight")
-    assert inside == 0  # the frame is as high as the picture
-    assert opening.bounding_box()["y"] < page.locator("#form").bounding_box()["y"]
-    assert opening.locator("p").is_hidden()
-    assert page.heard == []
+        assert close(shown, wanted, EXACT)
+    assert picture.locator("html").evaluate("(e) => e.scrollHeight - e.clientHeight") == 0
+    assert explorer.OPENING["text"].format("wide").lower() == explorer.PAIRS[0]["next"]  # one question, one answer
 
 
-def test_page_from_folder_explains_why_it_is_static(page, site, encoder, tokenizer):
-    page.goto((site / "explorer.html").as_uri())
-    assert "opened from a folder" in page.locator("#promise").inner_text()
+def test_page_from_folder_explains_why_it_is_static(page, site):
+    page.goto((site / "explorer.html").as_uri() + "#s=other&l=1")
     assert "python -m http.server --bind 127.0.0.1 -d site" in page.locator("#promise").inner_text()
     assert page.locator("#first").is_disabled()
-    assert_numbers(page, encoder, tokenizer, [explorer.SENTENCE], 2, 3, 1e-5)
+    assert (page.locator("#layer").input_value(), page.locator("#first").input_value()) == ("1", explorer.SENTENCE)
+    page.locator("#pair-examples button").first.click()
+    expect(page.locator("#pair-status")).to_contain_text("From a folder this page cannot load the model")
     assert page.heard == []
 
 
@@ -245,6 +312,7 @@ def test_missing_files_are_named_and_fetched_on_request(page, site, tmp_path):
         said = send(page, "good")
         page.locator("#pair-examples button").first.click()
         expect(page.locator("#pair-status")).to_contain_text("is not there (404)", timeout=PATIENCE)
+        expect(page.locator("#send")).to_have_text("Try again")
         hidden.rename(encoder)
         assert "encoder.onnx.gzip is not there (404)" in said
         page.locator("#first").press_sequentially("ness")
@@ -257,38 +325,47 @@ def test_missing_files_are_named_and_fetched_on_request(page, site, tmp_path):
         assert "computed here" in send(page, "good")
 
 
-def test_token_layer_and_head_are_chosen_with_arrow_keys(page, address, last):
-    page.goto(address)
-    page.locator("#tokens button").nth(2).press("ArrowRight")
-    assert page.locator("#token").input_value() == "3"
-    assert page.locator("#tokens [aria-checked=true]").get_attribute("aria-label") == "like, id 2066"
-    page.locator("#heads [aria-checked=true]").press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == ("1", "3")
-    assert "In layer 1, head 3" in page.locator("#station-scores p").first.inner_text()
-    expect(page.locator("#heads [aria-checked=true]")).to_be_focused()
-    page.locator("#heads button").last.click()
-    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == tuple(map(str, last))
+def test_a_link_leads_back_without_the_model(opened, address):
+    run_timers(opened)
+    assert opened.url == address
+    opened.locator("#heads button").nth(17).click()
+    opened.locator("#weights tbody td").nth(4 * 7 + 2).click()
+    opened.locator("#scale summary").click()
+    opened.locator("#divisor").press("ArrowLeft")
+    run_timers(opened)
+    link = opened.url
+    assert link.split("#")[1] == "l=1&h=5&t=4&k=2&d=-1"
+    words, spread = (opened.locator(f"#{name}").inner_text() for name in ("one-words", "spread"))
+    opened.goto("about:blank")
+    opened.goto(link)
+    assert opened.evaluate("[followed.layer, followed.head, followed.token]") == [1, 5, 4]
+    assert [opened.locator(f"#{name}").inner_text() for name in ("one-words", "spread")] == [words, spread]
+    run_timers(opened)
+    assert opened.url == link
 
 
-def test_tooltip_shows_numbers_on_hover_and_focus(page, address, encoder):
-    page.goto(address)
-    tip, weights = page.locator("#tip"), drawn(page, "weights").view(7, 7)
-    page.locator("#weights tbody td").nth(2 * 7 + 1).hover()
-    expect(tip).to_have_text(f"layer 0, head 2: flies → time {weights[2, 1]:.3f}")
-    page.locator("#weights tbody td").first.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowDown")
-    expect(tip).to_have_text(f"layer 0, head 2: time → time {weights[1, 1]:.3f}")
-    page.keyboard.press("Enter")
-    assert page.locator("#token").input_value() == "1"
-    vectors = drawn(page, "final").view(7, -1)
-    page.locator("#final canvas").focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("End")
-    H = encoder.config.hidden_size
-    expect(tip).to_have_text(f"time, number {H - 1}: {vectors[1, -1]:.3f}".replace("-", "−"))
-    expect(page.locator("#spoken")).to_have_text(tip.inner_text())
+def test_a_hostile_address_is_inert(opened, address):
+    for hash_ in (
+        "s=<img src=x onerror=alert(1)>&l=1",
+        "s=%3C/script%3E%3Cscript%3Ealert(1)%3C/script%3E&keep=%00&b=%E0%A4%A",
+        "l=99&h=-5&t=1000000000&k=NaN&d=999",
+        "l=1e1&h=__proto__&t=constructor&k=&d=--",
+        "__proto__[x]=1&constructor=2&s2=only&keep2=x",
+        "=&&&===&%#%23",
+        "s=" + "word%20" * 1000,
+    ):
+        opened.goto("about:blank")
+        opened.asked.clear()
+        opened.goto(f"{address}#{hash_}")
+        run_timers(opened)
+        assert opened.locator("#tokens b").all_inner_texts()[1:-1] == explorer.SENTENCE.split()
+        assert opened.evaluate("followed.layer >= 0 && followed.layer < L && followed.head >= 0 && followed.head < A")
+        assert opened.evaluate("followed.token < shown.tokens.length && followed.key < shown.tokens.length")
+        assert len(opened.locator("#first").input_value()) <= explorer.LIMITS["characters"]
+        assert opened.asked == at_first(address)
+        drawn = opened.evaluate("[...document.querySelectorAll('img, iframe')].map((e) => e.src)")
+        assert drawn == at_first(address)[1:]  # nothing but the picture at the top
+    assert opened.heard == []
 
 
 def test_the_tokenizer_gives_our_ids(page, tokenizer):
@@ -306,53 +383,3 @@ def test_the_tokenizer_gives_our_ids(page, tokenizer):
     )
     assert [text for text, ours, theirs in zip(texts, wanted, found, strict=True) if ours != theirs] == []
     assert naive != wanted
-    pair, batch = page.evaluate("(texts) => encode(...texts)", list(PAIR)), tokenizer(*PAIR)
-    assert pair["ids"] == batch["input_ids"][0].tolist()
-    assert pair["types"] == batch["token_type_ids"][0].tolist()
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_page_is_accessible(page, address, width, scheme):
-    """There is no horizontal scrolling at any width, and no violation of axe-core's rules."""
-    page.set_viewport_size({"width": width, "height": 900})
-    page.emulate_media(color_scheme=scheme)
-    page.goto(address)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert axe_violations(page) == []
-
-
-def test_paper_has_every_colour(page, address):
-    """This includes pages that are dark on screen: printed numbers have the colours of the light page."""
-    page.goto(address)
-    cell = page.locator("#weights tbody td").nth(7)  # the largest weight of the second row
-    ground = "(e) => getComputedStyle(e).backgroundColor"
-    light = cell.evaluate(ground)
-    page.evaluate("localStorage.setItem('theme', 'dark')")
-    page.reload()
-    assert cell.evaluate(ground) != light
-    page.emulate_media(media="print")
-    expect(cell).to_have_css("background-color", light)
-    assert cell.evaluate("(e) => getComputedStyle(e).printColorAdjust") == "exact"
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert page.locator("form:visible, button.small:visible").count() == 0
-    page.emulate_media(media="screen")
-    expect(cell).not_to_have_css("background-color", light)
-    page.evaluate("localStorage.clear()")
-
-
-def test_stations_are_numbered_in_order_and_name_their_notebooks(page, address):
-    page.goto(address)
-    assert page.locator(".stop").all_inner_texts() == list("12345678")
-    named = [f"Notebook {number}" for number in ("01", "02", "04", "03", "03", "05", "05", "06")]
-    assert page.locator(".built").all_inner_texts() == named
-
-
-def test_the_sites_own_switch_is_followed(page, address):
-    page.goto(address)
-    ground = "getComputedStyle(document.body).backgroundColor"
-    assert page.evaluate(ground) == "rgb(255, 255, 255)"
-    page.evaluate("localStorage.setItem('theme', 'dark')")
-    page.reload()
-    assert page.evaluate(ground) != "rgb(255, 255, 255)"
-    page.evaluate("localStorage.clear()")

@@ -56,9 +56,6 @@ def test_saved_sentence_equals_the_encoder_output(encoder, tokenizer):
         output = encoder(**batch, output_attentions=True)
     found = np.frombuffer(base64.b64decode(saved["numbers"]["attentions"]), "<f4")
     assert largest_difference(torch.tensor(found), torch.stack(output.attentions).flatten()) <= 1e-6
-    assert (
-        output.attentions[explorer.SHOWN["layer"]][0, explorer.SHOWN["head"]].diagonal(-1).mean() > 0.8
-    )  # the head shown first
 
 
 def fake_package(folder, content: bytes) -> None:

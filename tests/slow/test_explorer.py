@@ -83,7 +83,6 @@ def test_a_reader_uses_the_page(site):
         "no:cacheprovider",
         "tests/browser/test_explorer.py",
         "tests/browser/test_explorer_explains.py",
-        "tests/browser/test_explorer_tour.py",
     ]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"SITE": str(site)}, capture_output=True, text=True, check=False

@@ -1,7 +1,7 @@
 // Shared by all draggable figures: elements, numbers, moves, controls and handles.
 "use strict";
 
-const data = JSON.parse(document.getElementById("data").textContent);
+const data = window.frameElement?.figure ?? JSON.parse(document.getElementById("data").textContent); // the explorer brings its own
 const figure = document.getElementById("figure") ?? document.getElementById("view");
 const SVG = "http://www.w3.org/2000/svg";
 
