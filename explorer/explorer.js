@@ -130,7 +130,9 @@ function drawPicture() {
   coming?.remove();
   const next = coming = picture.cloneNode(), { tokens, attentions } = shown, { token, layer, head } = followed;
   const data = JSON.parse(picture.contentDocument.getElementById("data").textContent);
-  next.figure = { ...data, texts: [tokens], weights: packed(attentions), first: { token, layer, head } };
+  const pieces = tokens.map((_, i) => i), first = { token, layer, head, mode: "pieces", both: false };
+  const drawn = { pieces: { ids: [pieces], names: [tokens] }, words: wordsOf(tokens) };
+  next.figure = { ...data, labels: [""], weights: [packed(attentions)], sizes: [tokens.length], drawn, first, models: false };
   next.title = `Where the tokens of “${shown.texts[0]}” look`;
   next.className = "coming";
   next.onload = () => {

@@ -31,6 +31,17 @@ function ofHead(name, layer = followed.layer, head = followed.head, text = shown
   return text[name].subarray(start, start + size);
 }
 
+// The words of a text, as a figure groups its tokens: for each token the number of its word, and the words
+function wordsOf(tokens) {
+  const ids = [], names = [];
+  for (const token of tokens) {
+    if (token.startsWith("##") && names.length) names[names.length - 1] += token.slice(2);
+    else names.push(token);
+    ids.push(names.length - 1);
+  }
+  return { ids: [ids], names: [names] };
+}
+
 // rows · columnsᵀ, or rows · matrix with `across`, as in notebook 03
 function product(left, right, inner, across = false) {
   const rows = left.length / inner, columns = right.length / inner;

@@ -281,11 +281,13 @@ def test_paper_and_the_sites_switch(opened):
 
 def test_page_opens_with_a_sentence_that_can_be_changed(opened, encoder, tokenizer):
     picture = opened.frame_locator("#opening iframe")
-    layer, head = picture.locator("#data").evaluate("(e) => Object.values(JSON.parse(e.textContent).first).slice(1)")
+    begin = picture.locator("#data").evaluate("(e) => JSON.parse(e.textContent).first")
     for word in explorer.OPENING["words"][::-1]:
         picture.get_by_role("radio", name=word, exact=True).check()
         picture.locator("html.moving").wait_for(state="detached")
-        wanted = results(encoder, tokenizer, explorer.OPENING["text"].format(word)).weights[layer, head, 10]
+        wanted = results(encoder, tokenizer, explorer.OPENING["text"].format(word)).weights[
+            begin["layer"], begin["head"], 10
+        ]
         shown = picture.locator(".word").evaluate_all("(all) => all.map((e) => +e.dataset.value)")
         assert close(shown, wanted, EXACT)
     assert picture.locator("html").evaluate("(e) => e.scrollHeight - e.clientHeight") == 0

@@ -58,13 +58,16 @@ def test_every_number_of_a_readers_text_equals_torchs(running, encoder, tokenize
 
 def test_the_picture_at_the_top_is_of_the_readers_text(running, encoder, tokenizer):
     """On a phone the window goes there; the button had shown the download, and nothing speaks of it any more."""
+    torchs = results(encoder, tokenizer, "the dog is unbelievably big")
     running.set_viewport_size({"width": 390, "height": 844})
-    send(running, "the dog is too big")
+    send(running, "the dog is unbelievably big")
     picture = running.frame_locator("#opening iframe:not(.coming)")
-    expect(picture.locator(".word .name")).to_have_text(["[CLS]", "the", "dog", "is", "too", "big", "[SEP]"])
-    token, layer, head = running.evaluate("[followed.token, followed.layer, followed.head]")
+    expect(picture.locator(".word .name")).to_have_text(torchs.tokens)
+    at = tuple(running.evaluate("[followed.layer, followed.head, followed.token]"))
     shown = picture.locator(".word").evaluate_all("(all) => all.map((e) => +e.dataset.value)")
-    assert close(shown, results(encoder, tokenizer, "the dog is too big").weights[layer, head, token], STORED)
+    assert close(shown, torchs.weights[at], STORED)
+    picture.get_by_label("whole words").check()
+    expect(picture.locator(".word .name")).to_have_text(["[CLS]", "the", "dog", "is", "unbelievably", "big", "[SEP]"])
     assert running.locator("#opening").bounding_box()["y"] >= 0
     expect(running.locator("#send")).to_have_text("Send it through")
     assert running.locator(".cost:visible").count() == 0
