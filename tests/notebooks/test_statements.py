@@ -99,6 +99,12 @@ def test_spread_of_the_embedding_sums(tokenizer, encoder):
     assert f"the spread becomes {trained[1].std(unbiased=False):.2f}" in prose("02")
 
 
+def test_first_shares_in_the_plane():
+    keys, query = torch.tensor([[2.0, 2.5], [-2.5, 1.0], [1.5, -2.5]]), torch.tensor([-1.0, 2.6])
+    time, flies, _ = (query @ keys.T / 2**0.5).softmax(dim=-1).tolist()
+    assert f"share the attention: {time:.2f} and {flies:.2f}" in prose("03")
+
+
 def test_gradients_of_large_scores():
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(6, 64, generator=generator) @ torch.randn(64, generator=generator)

@@ -42,8 +42,11 @@ function generator(seed) {
   };
 }
 
+// Two rulers of the same length: the model's, cut by the curtain, and below it what is left, which fills it.
+const TOP = 44, HIGH = 30, LOW = TOP + HIGH + 44, PILE = LOW + HIGH + 4, DEEP = 60, DOT = 8, WHOLE = PILE + DEEP + 20;
 add(document.head, "style", {}, `
-  .ruler { width: 100%; touch-action: pan-y; }
+  .ruler { width: 100%; height: ${WHOLE}px; touch-action: pan-y; }
+  .on-slide details { display: none; }
   .ruler text { stroke: none; text-anchor: middle; pointer-events: none; font-size: var(--letters); }
   .ruler .line { text-anchor: start; font-size: var(--small); fill: var(--soft); }
   .piece-of rect { fill: color-mix(in srgb, var(--key) 28%, var(--ground, var(--paper))); }
@@ -74,8 +77,6 @@ for (const [name, act] of Object.entries({ "throw a dart": () => take(1), "throw
   add(buttons, "button", { type: "button" }, name).addEventListener("click", act);
 }
 
-// Two rulers of the same length: the model's, cut by the curtain, and below it what is left, which fills it.
-const TOP = 44, HIGH = 30, LOW = TOP + HIGH + 44, PILE = LOW + HIGH + 4, DEEP = 60, DOT = 8;
 const ruler = add(figure, "svg", { class: "ruler", role: "group", "aria-label": "the tokens as pieces of two rulers: what the model gives, and what can be drawn" });
 const write = (parent, text, more = {}) => add(parent, "text", more, text);
 write(ruler, "what the model gives", { class: "line", x: 0, y: TOP - 8 });
@@ -215,7 +216,7 @@ const nucleus = () => (state.p < 1 ? `, the likeliest until their shares reach $
 
 const widthNow = () => Math.max(300, figure.clientWidth);
 function resize() {
-  set(ruler, { viewBox: `0 0 ${widthNow()} ${PILE + DEEP + 20}` });
+  set(ruler, { viewBox: `0 0 ${widthNow()} ${WHOLE}` });
   draw();
 }
 
