@@ -12,13 +12,13 @@ from views import head_view, model_view, neuron_view
 IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
 PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”
 HEAD = """hover: #left text >> nth=8 | 0 -23: #layer | 0 22: [aria-label="head 4"] | -42 0: #left text >> nth=8
-| 12 0: #right .attentionBoxes rect >> nth=-10 | -30 0: #attention | 0 -23: #filter | 0 -23: #threshold"""
+| 12 0: #right .attentionBoxes rect >> nth=-10 | 38 30: #attention | 0 -23: #filter | 0 -23: #threshold"""
 # Smaller squares leave room for the enlarged head to their right, so that its letters are large enough on a slide.
 MODEL = """run: SIDE.most = 44, CELL.most = 20 | click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
 | 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
 | -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 104 0: g.detail .token >> nth=8"""
-NEURON = """0 -23: #layer | 0 -23: #query | 16 0: .sums text:has-text('neuron 30') | 20 0: .sums .number >> nth=3
-| 0 -16: .block.marked >> nth=3 | 18 -4: .score >> nth=3 | -60 0: .sums .weight >> nth=3"""
+NEURON = """0 -23: #layer | 78 0: #query | -60 0: .sums .query >> nth=0 | -88 0: .sums .number >> nth=3
+| 0 -16: .block.marked >> nth=3 | 24 2: .score >> nth=3 | -110 0: .sums .weight >> nth=3"""
 VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, a script, or a mark's offset
     "head": (head_view, {"layer": 2, "heads": [4, 11]}, 800, 2, HEAD),
     "model": (model_view, {}, 970, 2, MODEL),
@@ -40,7 +40,8 @@ if __name__ == "__main__":
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
     with open_browser() as browser, TemporaryDirectory() as folder:
         for name, (view, options, width, scale, steps) in VIEWS.items():
-            page = browser.new_page(viewport={"width": 1100, "height": 900}, device_scale_factor=scale)
+            window = {"width": 1100 if name == "model" else width, "height": 900}
+            page = browser.new_page(viewport=window, device_scale_factor=scale)
             page.goto(view(encoder, tokenizer, *PAIR, **options).save(Path(folder) / "view.html").as_uri())
             page.add_style_tag(content=STYLE)
             for step in steps.split("|"):

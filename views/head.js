@@ -173,17 +173,11 @@ function describeToken({ index, from }) {
   return heads.map((head) => `${view.named([head])}: ${name} ${arrow} ${list(weights.filter((one) => one.head === head.head))}`).join("\n");
 }
 
-// Below the drawing: the numbers of the chosen word, or the strongest line.
+// Below the drawing: the numbers of the chosen word.
 function report() {
   const focus = pinned ?? followed;
-  if (focus) return say(describeToken(focus) + (pinned ? "\nPinned: click or tap the word again to free it." : ""));
-  let best = { weight: -1 };
-  for (const head of view.heads()) {
-    head.weights.forEach((values, row) => values.forEach((weight, column) => {
-      if (weight > best.weight && !leftOut(row, column)) best = { head, row, column, weight };
-    }));
-  }
-  say(best.head ? `The strongest line: ${describeWeight(best.head, best.row, best.column)}` : "");
+  if (!focus) return say("Point at or tap a word to read its weights.");
+  say(describeToken(focus) + (pinned ? "\nPinned: click or tap the word again to free it." : ""));
 }
 
 // A head's number at its strongest line, if a few are shown, and at each strongly coloured box of the chosen word.

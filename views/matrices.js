@@ -17,9 +17,11 @@ const KINDS = {
 const RULE = "What each head looks at, in this text: how much weight its tokens give on average to themselves, to the token " +
   "before, to the token after, or to one fixed token (without what that token gives itself). The largest of these is the kind " +
   `of the head if it is at least ${ENOUGH}. If none is, the head is spread out.`;
+const REST = "Click or tap a square to enlarge that head.";
 const [rule, legend] = ["rule", "scale"].map((id) => add(vis.parentNode, "p", { id }));
 vis.before(rule);
 rule.textContent = RULE;
+say(REST);
 
 const SQUARES = "#vis > svg > g:has(> .attn_background) > rect:last-child";
 const byKind = () => chosen("order") === "kinds";
@@ -293,6 +295,7 @@ function enlarge(layer, head, scrolls = true) {
     each.square.classList.toggle("open", open);
     each.square.firstChild.setAttribute("stroke-opacity", +open);
   }
+  say(closes ? REST : "Point at a cell, or at a token on the left.");
   arrange();
   if (!closes && scrolls) outOfSight.observe(document.querySelector("rect.detail"));
 }

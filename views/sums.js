@@ -127,7 +127,7 @@ function drawSums() {
 function layout() {
   const width = Math.max(320, Math.min(WIDEST, vis.clientWidth - 2)), narrow = width < 500;
   const name = narrow ? 76 : 120, numbers = name + (narrow ? 46 : 60), weight = width - (narrow ? 46 : 110);
-  return { width, narrow, name, numbers, blocks: numbers + (narrow ? 28 : 40), end: weight - (narrow ? 28 : 40), weight };
+  return { width, narrow, name, numbers, blocks: numbers + (narrow ? 36 : 40), end: weight - (narrow ? 28 : 40), weight };
 }
 
 function paintSums() {
