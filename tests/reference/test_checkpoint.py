@@ -3,12 +3,13 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
-from tokenizers.normalizers import NFKC, BertNormalizer
+from tokenizers import BertWordPieceTokenizer, Tokenizer
+from tokenizers.normalizers import NFKC, BertNormalizer, Lowercase, Sequence
 from transformers import (
     AutoModel,
     BertConfig,
@@ -21,11 +22,12 @@ from transformers import (
     RobertaConfig,
 )
 
-from tests.helpers import SMALL, tiny_tokenizer, write_vocabulary
+from tests.helpers import SMALL, TINY, tiny_tokenizer, write_vocabulary
 from utils.encoder import TransformerEncoder
 from utils.support import checkpoint
 from utils.support.checkpoint import (
     DEFAULT_CHECKPOINT,
+    TOKENIZER_FILES,
     checkpoint_name,
     load_config,
     load_official,
@@ -302,6 +304,55 @@ def test_tokenizer_with_other_ids_is_rejected(folder, change):
     backend = Tokenizer.from_str(json.dumps(parts))
     with pytest.raises(ValueError, match=r"the tokenizer gives other ids for 'a+.*than BERT's tokenizer"):
         read_vocabulary(PreTrainedTokenizerFast(tokenizer_object=backend))
+
+
+def rebuilt_tokenizer(folder: Path, normalizer) -> None:
+    """Leave only tokenizer.json, from which transformers 5 takes the vocabulary and not the normalizer."""
+    vocab = {token: number for number, token in enumerate([*[*tiny_tokenizer().vocab][:-2], "A", "É"])}
+    tokenizer = BertWordPieceTokenizer(vocab, lowercase=False)
+    tokenizer._tokenizer.normalizer = normalizer
+    for name in TOKENIZER_FILES:
+        (folder / name).unlink(missing_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+@pytest.fixture
+def bare(tmp_path) -> Path:
+    BertModel(BertConfig(**TINY)).save_pretrained(tmp_path)
+    return tmp_path
+
+
+def test_tokenizer_that_transformers_rebuilds_is_rejected(bare):
+    """A cased tokenizer.json alone; the remedy works."""
+    rebuilt_tokenizer(bare, BertNormalizer(lowercase=False))
+    with pytest.raises(ValueError, match=r"tokenizer.json gives other ids for .* than transformers.*: write") as caught:
+        load_tokenizer(bare)
+    settings = re.search(r"\{.*\}", str(caught.value))[0]
+    assert json.loads(settings) == {"do_lower_case": False, "strip_accents": None}
+    (bare / "tokenizer_config.json").write_text(settings)
+    assert load_tokenizer(bare).encode("A É") == [2, 48, 49, 3]
+    rebuilt_tokenizer(bare, Sequence([NFKC(), Lowercase()]))
+    with pytest.raises(ValueError, match=r"gives other ids for .*: use the embedded"):
+        load_tokenizer(bare)
+
+
+def test_truncation_of_the_beginning_is_rejected(bare):
+    write_vocabulary(bare, [*tiny_tokenizer().vocab])
+    assert load_tokenizer(bare)
+    (bare / "tokenizer_config.json").write_text('{"do_lower_case": true, "truncation_side": "left"}')
+    with pytest.raises(ValueError, match=r'has truncation_side="left", which is not supported here: write "right"'):
+        load_tokenizer(bare)
+
+
+def test_folder_named_like_the_embedded_checkpoint_is_refused(bare, tmp_path, monkeypatch):
+    (tmp_path / DEFAULT_CHECKPOINT).mkdir()
+    (tmp_path / "config.json").rename(tmp_path / DEFAULT_CHECKPOINT / "config.json")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CHECKPOINT", raising=False)
+    assert load_config().hidden_size == 384
+    assert load_config(f"./{DEFAULT_CHECKPOINT}").hidden_size == 12
+    with pytest.raises(ValueError, match=r"is the embedded checkpoint and a folder here: rename it, or write \./all"):
+        load_config(DEFAULT_CHECKPOINT)
 
 
 def test_flipped_header_bit_is_detected_or_harmless(folder):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from huggingface_hub import HfApi, snapshot_download
 from safetensors.torch import load_file
+from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer, BertConfig, ModernBertConfig
 
@@ -63,6 +64,15 @@ REQUIRED_SIZES = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_siz
 HUB_TIMEOUT = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 RUNTIME_SETTINGS = ("dtype", "torch_dtype", "return_dict")  # belong to a program, not to the model
+# texts and pairs for which an official tokenizer must give BERT's ids
+PROBES = [
+    *((letter * length, None) for letter in "ae7" for length in (20, 99, 100, 101, 1000)),
+    *(
+        (text, None)
+        for text in ("", "A b. C, d!", "É à", "[MASK] a [SEP]", "a中b", "\u200b a\tb\n", "acgt" * 10, "\ufb01 \u00bd")
+    ),
+    ("a b", "c"),
+]
 # family: its configuration, the function that checks it, and the remedy for any other family
 FAMILIES = {
     "bert": (BertConfig, check_config, REMEDY),
@@ -82,6 +92,10 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
     """Return the local folder of a checkpoint; OSError if there is none and it cannot be downloaded."""
     name = checkpoint_name(checkpoint)
     if name == DEFAULT_CHECKPOINT:
+        if (checkpoint or os.environ.get("CHECKPOINT")) and (Path(name) / CONFIG).is_file():
+            raise ValueError(
+                f"{name} is the embedded checkpoint and a folder here: rename it, or write ./{name} for it"
+            )
         return embedded_folder()
     folder = Path(name).expanduser()
     return folder.resolve() if folder.is_dir() else download(name)
@@ -290,8 +304,38 @@ def load_official_tokenizer(folder: Path):
 
 
 def load_tokenizer(checkpoint: str | None = None):
-    """Load the official tokenizer of a checkpoint (in Rust); ValueError if its vocabulary is not the model's."""
+    """Load the official tokenizer of a checkpoint (in Rust); ValueError if its vocabulary is not the model's.
+
+    Also for a tokenizer that transformers and the library tokenizers read differently, and for one that truncates the
+    beginning of texts.
+    """
     folder = checkpoint_folder(checkpoint)
     config, tokenizer = load_config(checkpoint), load_official_tokenizer(folder)
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
+    check_stored_tokenizer(folder / "tokenizer.json", tokenizer)
+    if tokenizer.truncation_side != "right":
+        raise ValueError(
+            f'{folder} has truncation_side="{tokenizer.truncation_side}", which is not supported here: '
+            'write "right" into its tokenizer_config.json'
+        )
     return tokenizer
+
+
+def check_stored_tokenizer(file: Path, tokenizer) -> None:
+    """Raise ValueError if tokenizer.json gives other ids: transformers 5 may rebuild it from its vocabulary alone."""
+    if not file.is_file():
+        return
+    with wrap_read_errors(file):
+        stored = Tokenizer.from_file(str(file))
+        normalizer = json.loads(stored.to_str())["normalizer"] or {}
+    stored.no_truncation()
+    stored.no_padding()
+    for text, pair in PROBES:
+        [ids] = tokenizer([text], pair and [pair], padding=False, truncation=False, verbose=False)["input_ids"]
+        if stored.encode(text, pair).ids != ids:
+            settings = {"do_lower_case": normalizer.get("lowercase"), "strip_accents": normalizer.get("strip_accents")}
+            remedy = f"write {json.dumps(settings)} into its tokenizer_config.json"
+            raise ValueError(
+                f"{file} gives other ids for {text!r:.40} than transformers, which rebuilds it from its vocabulary: "
+                f"{remedy if normalizer.get('type') == 'BertNormalizer' else REMEDY}"
+            )

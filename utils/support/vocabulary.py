@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tokenizers import BertWordPieceTokenizer
 
-from utils.support.checkpoint import REMEDY, load_official_tokenizer
+from utils.support.checkpoint import PROBES, REMEDY, load_official_tokenizer
 from utils.support.checks import SPECIAL_TOKENS, check_vocabulary
 
 # the parts of an official tokenizer that behave like BERT's
@@ -16,12 +16,6 @@ TOKENIZER_PARTS = {
     "pre_tokenizer": {"type": "BertPreTokenizer"},
     "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"},
 }
-# texts and pairs for which an official tokenizer must give BERT's ids
-PROBES = [
-    *((letter * length, None) for letter in "ae7" for length in (20, 99, 100, 101, 1000)),
-    *((text, None) for text in ("", "A b. C, d!", "É à", "[MASK] a [SEP]", "a中b", "\u200b a\tb\n", "acgt" * 10)),
-    ("a b", "c"),
-]
 
 
 def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
