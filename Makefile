@@ -11,6 +11,7 @@ TORCH ?= $(shell grep '^torch==' requirements.txt)
 BENCH ?= speed
 N ?= 8
 REF ?= main
+NPM ?= npm
 export JUPYTER_PREFER_ENV_PATH := 1
 export TOKENIZERS_PARALLELISM := false
 
@@ -96,11 +97,11 @@ lab: $(INSTALLED)  ## install the series and open JupyterLab (ARGS="--no-browser
 	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock $(VENV)-room .pytest_cache .ruff_cache .hypothesis .coverage build site student *.egg-info
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock $(VENV)-room $(VENV)-biome .pytest_cache .ruff_cache .hypothesis .coverage build site student *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # For contributors and teachers. The Makefile of the student copy ends here.
-.PHONY: lock quick style test test-all compare notebooks sync lint bench site slides book pictures rehearse student badges audit room colab test-unpinned
+.PHONY: lock quick style test test-all compare notebooks sync lint js bench site slides book pictures rehearse student badges audit room colab test-unpinned
 
 lock:  ## regenerate constraints.txt after changing the requirements (ARGS=--upgrade for the newest versions)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -141,7 +142,18 @@ style: $(DEV_INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m publish.notebooks sync --check
 
+# biome reads its settings from biome.json. The scripts of a page are one program, so a name may be used in another file.
+BIOME := $(VENV)-biome/node_modules/.bin/biome
+biome = @if command -v $(NPM) > /dev/null; then test -x $(BIOME) || \
+	$(NPM) install --silent --no-audit --no-fund --prefix $(VENV)-biome @biomejs/biome@2.6.8; $(BIOME) $(1); \
+	else echo "npm is not installed, so biome does not read the JavaScript."; fi
+
+js:  ## format the JavaScript and look for mistakes in it, with biome (needs npm)
+	$(call biome,format --write .)
+	$(call biome,lint .)
+
 lint: style  ## check style, that the notebooks contain the definitions of utils, and GitHub's files against their schemas
+	$(call biome,lint .)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml

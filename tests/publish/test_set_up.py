@@ -63,7 +63,7 @@ def make(project: Path, target: str, *options: str, **variables: str) -> subproc
     (project / "log").write_text("")
     environment = {name: value for name, value in os.environ.items() if name != "CHECKPOINT"}
     return subprocess.Popen(
-        ["make", f"PYTHON={project / 'python'}", target, *options],
+        ["make", f"PYTHON={project / 'python'}", "NPM=none", target, *options],
         cwd=project,
         env=environment | variables,
         start_new_session=True,
