@@ -40,14 +40,14 @@ class LayerCache:
         self.given: tuple = ()  # the inputs that they were computed from, set by the decoder
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the new tokens' keys and values, and return those of the whole text."""
+        """Append the new tokens' keys and values, (B, A, T, D), and return those of the whole text."""
         if self.text is not None:
             key, value = torch.cat([self.text[0], key], dim=2), torch.cat([self.text[1], value], dim=2)
         self.text = key, value
         return self.text
 
     def reorder(self, rows: Tensor) -> None:
-        """Continue with these rows of the batch; the source stays, because a beam keeps its source."""
+        """Continue with these rows (B,) of the batch; the source stays, because a beam keeps its source."""
         self.text = self.text[0][rows], self.text[1][rows]
         if self.given:
             self.given = (self.given[0][rows], *self.given[1:])

@@ -82,7 +82,10 @@ def answers(embedder: Callable[[list[str]], Tensor], part: str = "all") -> list[
 
 
 def score(embedder: Callable[[list[str]], Tensor], part: str = "all") -> tuple[float, int]:
-    """Return for how many sentences the harmless exchange moves the vector less, and how many there are."""
+    """Return for how many sentences the harmless exchange moves the vector less, and how many there are.
+
+    `embedder` maps N texts to vectors, (N, H).
+    """
     found = answers(embedder, part)
     return sum(found), len(found)
 
@@ -123,7 +126,7 @@ def read_answers(text: str) -> list[float]:
 
 
 def check_vectors(vectors: Tensor, count: int) -> Tensor:
-    """Return the vectors of an embedder. ValueError unless they are `count` finite rows."""
+    """Return the vectors (N, H) of an embedder. ValueError unless they are `count` finite rows."""
     if not isinstance(vectors, Tensor) or vectors.dim() != 2 or len(vectors) != count:
         shape = tuple(vectors.shape) if isinstance(vectors, Tensor) else type(vectors).__name__
         raise ValueError(f"the embedder must return a tensor (N, H) for N = {count} texts, got {shape}")

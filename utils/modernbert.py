@@ -90,7 +90,7 @@ class WindowAttention(RotaryAttention):
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend as BERT does, within the window."""
+        """Attend as BERT does, (B, A, S, D) to (B, A, S, D), within the window."""
         mask = local_mask(mask, query.size(2), self.reach, query.device)
         return super().attend(query, key, value, mask, output_attentions)
 

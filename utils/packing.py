@@ -36,7 +36,7 @@ def attend_packed(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, l
 
 
 def attend_packed_on_gpu(query: Tensor, key: Tensor, value: Tensor, _: float, ends: Tensor, longest: int) -> Tensor:
-    """Do the same in one kernel, without dropout: text i is made of the tokens from ends[i] up to ends[i + 1]."""
+    """Do the same, (1, A, N, D) to (1, A, N, D), in one kernel, without dropout: text i begins at ends[i]."""
     query, key, value = (x[0].transpose(0, 1) for x in (query, key, value))  # (N, A, D)
     return varlen_attn(query, key, value, ends, ends, longest, longest).transpose(0, 1)[None]
 

@@ -97,9 +97,21 @@ def fine_tune(
 
     Built in notebook 08, section "Your own classes, from your own CSV".
     Only weights that require gradients are trained: AdamW with warm-up and linear decay (Devlin et al. 2019, appendix
-    A.2; learning rate, batch size and epochs from the ranges of A.3). Texts are truncated to `max_length` tokens, and
-    to the model's positions. ValueError for texts or labels that do not fit the model. Otherwise raises and
-    stops as `fit` does.
+    A.2; learning rate, batch size and epochs from the ranges of A.3). ValueError for texts or labels that do not fit
+    the model. Otherwise raises and stops as `fit` does.
+
+    Parameters:
+        model: a classifier of this series, on any device.
+        tokenizer: ours or transformers' own, of the same checkpoint.
+        train: the texts and labels to learn.
+        validation: texts and labels that choose the epoch to keep; not those of the test.
+        epochs: how often each text is read, at most.
+        batch_size: texts per step.
+        learning_rate: the highest one, reached after a tenth of the steps.
+        seed: of the order of the texts and of dropout.
+        patience: epochs without improvement after which training stops.
+        max_length: tokens of a text that are read; by default as many as the model has positions.
+        quiet: draw no progress bars.
     """
     rows, labels = encode(model, tokenizer, train, max_length)
     held_out = encode(model, tokenizer, validation, max_length)
@@ -129,9 +141,17 @@ def fit(
     """Train on the batches of each epoch in `plan`, and keep the weights of the epoch with the best `validate` result.
 
     Built in notebook 08, exercise 8.4.
-    Stops early after `patience` epochs without improvement. Ctrl-C stops it, too, and keeps the best epoch, or the
-    current weights if there was no validation yet. Raises FloatingPointError if a loss is not finite, after restoring
-    the weights of the best epoch, or the initial ones. `loss` as in `train_epoch`.
+    Ctrl-C stops it, and keeps the best epoch, or the current weights if there was no validation yet. Raises
+    FloatingPointError if a loss is not finite, after restoring the weights of the best epoch, or the initial ones.
+
+    Parameters:
+        model: any module; it is in evaluation mode at the end.
+        plan: the batches of each epoch, in whatever form `loss` takes them.
+        loss: maps a batch to the three sums of `loss_sums`, (3,).
+        validate: evaluates the model after each epoch.
+        learning_rate: the highest one, reached after a tenth of the steps.
+        patience: epochs without improvement after which training stops.
+        quiet: draw no progress bars.
     """
     check_settings(patience=patience)
     history = History()
@@ -171,7 +191,7 @@ def train_epoch(
     """Take a step on every batch, append its loss to `history`, and return the means over all batches.
 
     Built in notebook 08, exercise 8.4.
-    `loss` maps a batch to the three sums of `loss_sums`; `progress` holds options of the progress bar. Raises
+    `loss` maps a batch to the three sums of `loss_sums`, (3,); `progress` holds options of the progress bar. Raises
     FloatingPointError before a step if its loss is not finite.
     """
     model.train()
@@ -203,7 +223,7 @@ def classification_loss(model: nn.Module, rows: list[list[int]], labels: Tensor,
 def loss_sums(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the sum of cross-entropies, the number of correct predictions, and the number of examples, (3,).
 
-    Built in notebook 08, exercise 8.3.
+    Built in notebook 08, exercise 8.3. `logits` are (N, num_labels) and `labels` (N,).
     """
     right = logits.argmax(dim=-1) == labels
     loss = F.cross_entropy(logits.float(), labels, reduction="sum")
@@ -211,7 +231,7 @@ def loss_sums(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def summarize(sums: Tensor) -> Evaluation:
-    """Turn the sums of `loss_sums` into means.
+    """Turn the sums of `loss_sums`, (3,), into means.
 
     Built in notebook 08, exercise 8.3.
     """
@@ -278,7 +298,7 @@ def encode(model: nn.Module, tokenizer, examples: Examples, max_length: int | No
 
 
 def evaluate_rows(model: nn.Module, rows: list[list[int]], labels: Tensor, batch_size: int = 64) -> Evaluation:
-    """Return loss and accuracy on rows of ids, in evaluation mode.
+    """Return loss and accuracy on rows of ids with their labels (N,), in evaluation mode.
 
     Built in notebook 08, exercise 8.3.
     """

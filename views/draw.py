@@ -89,14 +89,22 @@ def head_view(
     Of a model and its text:  head_view(model, tokenizer, "I called Ian.", "I got his answering machine.")
     Of any model's attentions, as bertviz is called:  head_view(attention, tokens, sentence_b_start)
 
-    The model is any of this series or of transformers that returns its attention weights, with its tokenizer;
-    `sentence_b` is optional. For an encoder–decoder it is the text that the decoder writes, and for an image model
-    `sentence_a` contains its pixel_values (1, C, height, width), with None as tokenizer. `attention` holds one
-    tensor (1, A, S, S) per layer and `tokens` the S tokens; `sentence_b_start`, the index of the second sentence's
-    first token, adds a drop-down for the attention within and between the sentences. `layer` and `heads` are selected
-    at first. A screenshot of the view points at `token`, a word or its index. `words=True` shows whole words in place
-    of their pieces. `ViewArguments` lists the remaining arguments. `html_action`, as in bertviz, is "view", to display
-    the view immediately, or "return". ValueError or TypeError names the wrong argument and the remedy.
+    ValueError or TypeError names the wrong argument and the remedy.
+
+    Parameters:
+        model: one of this series, or of transformers, that returns its attention weights.
+        tokenizer: its tokenizer, or None for an image model.
+        sentence_a: the text; for an image model its pixel_values (1, C, height, width).
+        sentence_b: a second text; for an encoder–decoder, the text that the decoder writes.
+        attention: one tensor (1, A, S, S) per layer.
+        tokens: the S tokens.
+        sentence_b_start: index of the second sentence's first token, for a drop-down of the attention within and
+            between the sentences.
+        layer, heads: what is selected at first.
+        token: a word or its index, at which a screenshot of the view points.
+        display_mode: "light" or "dark", as in bertviz; by default the theme around the view.
+        html_action: "view", to display the view immediately, or "return", as in bertviz.
+        options: the remaining arguments; see `ViewArguments`.
     """
     read = read_arguments("head_view", (model, tokenizer, sentence_a, sentence_b), **options)
     layer = without_tensors(layer)
@@ -138,7 +146,10 @@ def model_view(
     Of a model and its text:  model_view(model, tokenizer, "I called Ian.", "I got his answering machine.")
     Of any model's attentions, as bertviz is called:  model_view(attention, tokens, sentence_b_start)
 
-    The arguments are the same as for `head_view`. `include_layers` and `include_heads` omit all others.
+    Parameters:
+        model, tokenizer, sentence_a, sentence_b, attention, tokens, sentence_b_start: as for `head_view`.
+        include_layers, include_heads: the only ones that are drawn.
+        display_mode, html_action, options: as for `head_view`.
     """
     read = read_arguments("model_view", (model, tokenizer, sentence_a, sentence_b), **options)
     heads = check_indices("include_heads", include_heads, read.A)
@@ -164,11 +175,18 @@ def neuron_view(
 
     For example:  neuron_view(model, tokenizer, "I called Ian.", "I got his answering machine.", layer=5, head=5)
 
-    `model` is one of this series or of transformers, with any attention implementation, and `tokenizer` ours or
-    one of transformers', of the same checkpoint. The queries and keys are the ones that the model compares, after
-    rotation and multiplied by its own scale; masked tokens are marked. `layer` and `head` are selected at first. A
-    screenshot of the view opens the row of `token`, a word or its index. ValueError if the model's weights are not the
-    softmax of its queries and keys, if a layer or head does not exist, or if the model cannot read the text.
+    The queries and keys are the ones that the model compares, after rotation and multiplied by its own scale; masked
+    tokens are marked. ValueError if the model's weights are not the softmax of its queries and keys, if a layer or
+    head does not exist, or if the model cannot read the text.
+
+    Parameters:
+        model: one of this series or of transformers, with any attention implementation.
+        tokenizer: ours or one of transformers', of the same checkpoint.
+        sentence_a, sentence_b: a text, and optionally a second one.
+        layer, head: what is selected at first.
+        token: a word or its index, whose row a screenshot of the view opens.
+        display_mode, html_action: as for `head_view`.
+        name: of the model, for the title; by default its checkpoint.
     """
     refuse("neuron_view", refused)
     model = unwrap(model)

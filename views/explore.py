@@ -33,11 +33,13 @@ def explore(
 ) -> "SentenceBoxes":
     """Show boxes for one or two sentences and a choice of views, which are drawn again after each Enter.
 
-    The last choice, `why_near`, needs two sentences.
+    The last choice, `why_near`, needs two sentences. Choices made in a view carry over to the next. Errors in a typed
+    sentence are shown under the boxes, and the last view remains. `.view` is the current view, with a `.save(path)`.
 
-    Models, tokenizers and errors are the same as for `neuron_view`. `layer` and `head` are selected at first (3 and 1
-    if the model has them); choices made in a view carry over to the next. Errors in a typed sentence are shown under
-    the boxes, and the last view remains. `.view` is the current view, with a `.save(path)`.
+    Parameters:
+        encoder, tokenizer: as for `neuron_view`, whose errors it raises.
+        sentence_a, sentence_b: what the boxes contain at first.
+        layer, head: what is selected at first, 3 and 1 if the model has them.
     """
     check_model(encoder)
     L, A = encoder.config.num_hidden_layers, encoder.config.num_attention_heads

@@ -48,17 +48,21 @@ def sentence_view(
     Of a model and its text:  sentence_view(model, tokenizer, "It was too tired.", token="it", layer=3, head=1)
     Of any model's attentions, as bertviz is called:  sentence_view(attention, tokens, token="it")
 
-    The widths of the ribbons add up to 1. A map shows what each head gives from this token to another one. `token`, a
-    word or its index, `layer` and `head` are selected at first: by default the first word, and the first head of the
-    first layer. Of a text of more than 128 tokens, those around the selected token are drawn, and weights are rounded
-    to within 0.001.
+    The widths of the ribbons add up to 1. A map shows what each head gives from this token to another one. Of a text
+    of more than 128 tokens, those around the selected token are drawn, and weights are rounded to within 0.001. The
+    ribbons of `other` are drawn below the words, aligned on words, and the map shows how much of the attention of each
+    head moves. ValueError or TypeError names the wrong argument and the remedy.
 
-    `other` is compared with the sentence: a second text, which takes the place of the last one; a second model, or
-    (model, tokenizer), which reads the same text; or, with attentions, (attention, tokens). Its ribbons are drawn below
-    the words, aligned on words, and the map shows how much of the attention of each head moves. By default the view
-    begins where most of it does. A list of up to 5 texts exchanges words instead, one after the other. `labels` names
-    the two sides. The remaining arguments are the same as for `head_view`. ValueError or TypeError names the wrong
-    argument and the remedy.
+    Parameters:
+        model, tokenizer, sentence_a, sentence_b, attention, tokens: as for `head_view`.
+        token: a word or its index; by default the first word.
+        layer, head: what is selected at first; by default the first head of the first layer or, with `other`, the head
+            whose attention moves most.
+        other: what the sentence is compared with. A second text takes the place of the last one; a second model, or
+            (model, tokenizer), reads the same text; with attentions, it is (attention, tokens). A list of up to 5 texts
+            exchanges words instead, one after the other.
+        labels: names of the two sides.
+        html_action, options: as for `head_view`.
     """
     positional = model, tokenizer, sentence_a, sentence_b
     sentences = [read_sentence(positional, options)]

@@ -20,10 +20,14 @@ def why_near(encoder, tokenizer, text: str, other: str, *, control: str | Sequen
 
     For example:  why_near(encoder, tokenizer, "fizzy drink", "Coca-Cola sells soft drinks.", control="It rains.")
 
-    The shares add up to the cosine. The view shows words, or their pieces on request. A `control` is another text that
-    can take the place of the first, or a list of up to 5 such texts. `encoder` is a model of this series or of
-    transformers whose sentence vectors are the means of its token vectors, and `tokenizer` is its tokenizer. ValueError
-    for another model, an empty text or a text of more than 256 tokens.
+    The shares add up to the cosine. The view shows words, or their pieces on request. ValueError for another model, an
+    empty text or a text of more than 256 tokens.
+
+    Parameters:
+        encoder: a model of this series or of transformers whose sentence vectors are the means of its token vectors.
+        tokenizer: its tokenizer.
+        text, other: the two texts.
+        control: another text that can take the place of the first, or a list of up to 5 such texts.
     """
     encoder = unwrap(encoder)
     check_model(encoder)

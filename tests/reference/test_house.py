@@ -108,6 +108,21 @@ def test_tests_import_only_helpers():
                 assert not [part for part in parts if part.startswith(("test_", "conftest"))], f"{name}: {item}"
 
 
+SHAPE = re.compile(r"\((?:[A-Z]\b|…|\d+,)[^()]*\)")  # (B, S, H), (…, S), (3,)
+ANY_SHAPE = {"largest_difference", "compare", "check_tied"}
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_public_functions_state_the_shapes_of_tensors(name):
+    tree = ast.parse(modules(ROOT / "utils")[name])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and (doc := ast.get_docstring(node)):
+            hints = [argument.annotation for argument in node.args.args + node.args.kwonlyargs] + [node.returns]
+            written = [re.sub(r"(dict|Mapping|Callable)\[.*\]", "", ast.unparse(hint)) for hint in hints if hint]
+            if any("Tensor" in hint for hint in written) and node.name not in ANY_SHAPE:
+                assert SHAPE.search(doc), f"{node.name}: add the shapes of its tensors to the docstring"
+
+
 def test_mutmut_settings_name_existing_files_and_tests():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mutmut"]
     *options, expression = settings["pytest_add_cli_args_test_selection"]

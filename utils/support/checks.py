@@ -288,14 +288,14 @@ def check_entries(name: str, lowest: int, highest: int, size: int) -> None:
 
 
 def check_mask(name: str, mask: Tensor) -> None:
-    """Raise ValueError for invalid values of a mask, except while torch traces, when there are none yet."""
+    """Raise ValueError for invalid values of a mask (…, S), except while torch traces, when there are none yet."""
     check_tensor(name, mask)
     if not torch.compiler.is_compiling():
         check_mask_facts(name, *torch.stack(mask_facts(mask)).tolist())
 
 
 def mask_facts(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Return whether a mask contains NaN or less than 0, and whether each row leaves a visible token."""
+    """Return whether a mask (…, S) contains NaN or less than 0, and whether each row leaves a visible token."""
     return (~(mask >= 0)).any(), (mask != 0).any(dim=-1).all()
 
 

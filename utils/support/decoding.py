@@ -117,6 +117,6 @@ class Writer:
         return logits
 
     def reorder(self, rows: Tensor) -> None:
-        """Continue with these rows of the texts so far."""
+        """Continue with these rows, (B · K,), of the texts so far."""
         for layer in self.cache or ():
             layer.reorder(rows)

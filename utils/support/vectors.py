@@ -49,7 +49,7 @@ def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tenso
 
 
 def as_queries(queries, size: int, k: int, total: int) -> Tensor:
-    """Return queries as `as_vectors` does. ValueError for another width, or for more neighbours than vectors."""
+    """Return queries (Q, H) as `as_vectors` does. ValueError for another width, or more neighbours than vectors."""
     queries = as_vectors(queries, "queries", size)
     if not is_integer(k) or not 1 <= k <= total:
         raise ValueError(f"k={k!r}, but there are {total} vectors to search: use k from 1 to {total}")
@@ -57,7 +57,7 @@ def as_queries(queries, size: int, k: int, total: int) -> Tensor:
 
 
 def check_graph(vectors: Tensor, M: int, ef_construction: int, ef_search: int) -> Tensor:
-    """Return the vectors of an HNSW graph. ValueError for settings that crash faiss, and for more than M copies.
+    """Return the vectors (N, H) of an HNSW graph. ValueError for settings that crash faiss, and for more than M copies.
 
     Vectors that agree in three decimals count as copies: equal texts from different batches differ in the last bits.
     """
