@@ -114,11 +114,11 @@ comparison(
         the root.
     layer_norm(x, gamma, beta, 0) | eps is missing: add it to the variance, inside the root.
     layer_norm(x, gamma, beta, 1e-5) | eps is fixed. Use the argument eps.
-    deviations(x) / (variance(x, unbiased=True) + eps).sqrt() * gamma + beta |
-        The variance is divided by H − 1 here, and LayerNorm divides by H: pass unbiased=False.
+    deviations(x) / (variance(x, unbiased=True) + eps).sqrt() * gamma + beta | The variance is divided by H − 1 here,
+        and LayerNorm divides by H: pass unbiased=False.
     x / (variance(x) + eps).sqrt() * gamma + beta | The mean is still in it: subtract it before you divide.
-    deviations(x) / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gamma + beta |
-        This divides by the root of the mean of the squares. The variance is the mean square of x minus its mean.
+    deviations(x) / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gamma + beta | This divides by the root of the
+        mean of the squares. The variance is the mean square of x minus its mean.
     layer_norm(x, gamma, beta, eps, dim=1) | This normalises over the tokens; normalise each token separately, over
         dim=-1.
     layer_norm(x, gamma, beta, eps, dim=0) | This normalises over the batch; normalise each token separately, over

@@ -44,8 +44,8 @@ comparison(
     """
     weight[index * A : (index + 1) * A] | These are A rows. A head owns D = H / A rows.
     weight.chunk(A)[index][:-1] | One row is missing at the end: in Python, a slice ends before its second number.
-    weight[index * (len(weight) // A) : (index + 1) * (len(weight) // A) + 1] |
-        That is one row too many: in Python, a slice ends before its second number.
+    weight[index * (len(weight) // A) : (index + 1) * (len(weight) // A) + 1] | That is one row too many: in Python, a
+        slice ends before its second number.
     weight.chunk(A, dim=1)[index] | These are columns: nn.Linear stores (out, in), so a head owns rows.
     weight.chunk(A)[index].chunk(A, dim=1)[index] | This slices the input, too. A head reads all H inputs.
     weight[index] | This is one row. A head owns D = H / A rows.

@@ -176,13 +176,13 @@ WRONG_LAYERS = [
             missing.
         a_layer(residual=(0, 0))(layer, states, mask) | Both residual connections are missing.
         a_layer(norms=(None, None))(layer, states, mask) | Both LayerNorms are missing.
-        a_layer(norms=(None, "feed_forward_norm"))(layer, states, mask) |
-            The LayerNorm after attention is missing: self.attention_norm.
+        a_layer(norms=(None, "feed_forward_norm"))(layer, states, mask) | The LayerNorm after attention is missing:
+            self.attention_norm.
         a_layer(norms=("attention_norm", None))(layer, states, mask) | The LayerNorm at the end is missing:
             self.feed_forward_norm.
         a_layer(norms=("feed_forward_norm", "attention_norm"))(layer, states, mask) | The two LayerNorms are swapped.
-        a_layer(norms=("attention_norm", "attention_norm"))(layer, states, mask) |
-            The same LayerNorm is used twice. The second one is self.feed_forward_norm.
+        a_layer(norms=("attention_norm", "attention_norm"))(layer, states, mask) | The same LayerNorm is used twice. The
+            second one is self.feed_forward_norm.
         a_layer(reads="input")(layer, states, mask) | The feed-forward network has to read the stream after attention.
         a_layer(reads="adds to the input")(layer, states, mask) | Add the network's change to what it read, not to the
             layer's input.

@@ -21,6 +21,8 @@ from exercises import (
     expect_gradients,
     is_stub,
 )
+from exercises.comparison import name_the_mistake
+from exercises.mistakes import functions
 from exercises.prediction import close_to, prediction
 from utils.classifier import TransformerForSequenceClassification
 
@@ -32,7 +34,7 @@ def head_written(answer):
     for H, classes in ((20, 5), (12, 3)):
         model = small_classifier(H, classes).eval()
         batch = padded_batch()
-        wanted = {name: finished(*batch) for name, finished in ways(model).items()}
+        right = head_of(model, vectors(model, *batch)[:, 0])
         given = [ids.clone() for ids in batch]
         logits = call(with_forward(answer, model), *given)
         kept = all(one.equal(other) for one, other in zip(given, batch, strict=True))
@@ -40,17 +42,18 @@ def head_written(answer):
         expect_logits(logits, H, classes)
         again = call(model, *given)
         expect(logits.equal(again), "Values are dropped in evaluation mode. Use self.dropout, which knows the mode.")
-        right = wanted.pop("")
-        for hint, wrong in wanted.items():
-            expect(close(logits, right) or not close(logits, wrong, 1e-5), hint)
+        name_the_mistake(logits, right, WRONG_HEADS, (model, *batch))
         expect(close(logits, right), "In evaluation mode the logits are classifier(tanh(pooler([CLS]))).")
         alone = call(model, batch[0][:1])
-        expect(close(alone, ways(model)[""](batch[0][:1])), "The result is wrong without a mask and token types.")
+        expect(
+            close(alone, head_of(model, vectors(model, batch[0][:1])[:, 0])),
+            "The result is wrong without a mask and token types.",
+        )
     expect_dropout(answer)
     sources = [parameter for parameter in model.parameters() if parameter.dim() > 1]
     expect_gradients(
         call(model, *batch),
-        ways(model)[""](*batch),
+        head_of(model, vectors(model, *batch)[:, 0]),
         sources,
         "The logits are right, but no layer below them can learn. Remove any detach or torch.no_grad().",
     )
@@ -84,55 +87,51 @@ def padded_batch() -> tuple[Tensor, Tensor, Tensor]:
     return torch.randint(1, 90, (4, 7)) * mask, mask, torch.randint(2, (4, 7)) * mask
 
 
-def ways(model: TransformerForSequenceClassification) -> dict[str, Callable[..., Tensor]]:
-    """Return how the finished class gets the logits, by the name "", and how usual mistakes do, by their hints."""
-    pooler, last, encoder = model.pooler, model.classifier, model.encoder
-    head = torch.nn.Sequential(pooler, nn.Tanh(), last)
+def vectors(model: TransformerForSequenceClassification, *batch: Tensor) -> Tensor:
+    """Return the encoder's last hidden states (B, S, H)."""
+    return model.encoder(*batch).last_hidden_state
 
-    def states(ids, mask=None, types_of=None):
-        return encoder(ids, mask, types_of).last_hidden_state
 
-    return {
-        "": lambda *batch: head(states(*batch)[:, 0]),
-        "The mask does not reach the encoder, so padding is read.": lambda ids, mask, kinds: head(
-            states(ids, None, kinds)[:, 0]
-        ),
-        "The token types do not reach the encoder.": lambda ids, mask, kinds: head(states(ids, mask)[:, 0]),
-        "Mask and token types are swapped: the encoder takes ids, mask, token types.": (
-            lambda ids, mask, kinds: head(states(ids, kinds.clamp(min=mask.cumsum(1).eq(1).long()), mask)[:, 0])
-        ),
-        "Only the ids reach the encoder. Pass on the mask and the token types, too.": lambda ids, *_: head(
-            states(ids)[:, 0]
-        ),
-        "This is the mean of all tokens. Take the vector of [CLS], at position 0.": lambda *batch: head(
-            states(*batch).mean(dim=1)
-        ),
-        "This is the last token. Take [CLS], at position 0.": lambda *batch: head(states(*batch)[:, -1]),
-        "tanh is missing between the pooler and the classifier.": lambda *batch: last(pooler(states(*batch)[:, 0])),
-        "Apply tanh after the pooler and before the classifier.": lambda *batch: torch.tanh(
-            last(pooler(states(*batch)[:, 0]))
-        ),
-        "This is the mean of the real tokens. Take the vector of [CLS], at position 0.": lambda ids, mask, kinds: head(
-            (states(ids, mask, kinds) * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-        ),
-        "This is the maximum over the tokens. Take the vector of [CLS], at position 0.": lambda *batch: head(
-            states(*batch).amax(dim=1)
-        ),
-        "This is the maximum over the real tokens. Take the vector of [CLS], at position 0.": (
-            lambda ids, mask, kinds: head((states(ids, mask, kinds) - 1e9 * (1 - mask[..., None])).amax(dim=1))
-        ),
-        "Use tanh after the pooler, not a sigmoid.": lambda *batch: last(pooler(states(*batch)[:, 0]).sigmoid()),
-        "Use tanh after the pooler, not GELU.": lambda *batch: last(nn.functional.gelu(pooler(states(*batch)[:, 0]))),
-        "Use tanh after the pooler, not ReLU.": lambda *batch: last(pooler(states(*batch)[:, 0]).relu()),
-        "The pooler is missing. The order is [CLS], pooler, tanh, dropout, classifier.": lambda *batch: last(
-            torch.tanh(states(*batch)[:, 0])
-        ),
-        "The pooler and tanh are missing.": lambda *batch: last(states(*batch)[:, 0]),
-        "Return the logits, without softmax.": lambda *batch: head(states(*batch)[:, 0]).softmax(dim=-1),
-        "Return the logits, without the logarithm of softmax.": lambda *batch: head(states(*batch)[:, 0]).log_softmax(
-            dim=-1
-        ),
-    }
+def head_of(model: TransformerForSequenceClassification, vectors: Tensor, between: Callable = torch.tanh) -> Tensor:
+    """Return the logits of vectors (B, H), without dropout."""
+    return model.classifier(between(model.pooler(vectors)))
+
+
+WRONG_HEADS = functions(
+    "8.1",
+    "model, ids, mask=None, kinds=None",
+    """
+    head_of(model, vectors(model, ids, None, kinds)[:, 0]) | The mask does not reach the encoder, so padding is read.
+    head_of(model, vectors(model, ids, mask)[:, 0]) | The token types do not reach the encoder.
+    head_of(model, vectors(model, ids, kinds.clamp(min=mask.cumsum(1).eq(1).long()), mask)[:, 0]) | Mask and token types
+        are swapped: the encoder takes ids, mask, token types.
+    head_of(model, vectors(model, ids)[:, 0]) | Only the ids reach the encoder. Pass on the mask and the token types,
+        too.
+    head_of(model, vectors(model, ids, mask, kinds).mean(1)) | This is the mean of all tokens. Take the vector of [CLS],
+        at position 0.
+    head_of(model, vectors(model, ids, mask, kinds)[:, -1]) | This is the last token. Take [CLS], at position 0.
+    head_of(model, vectors(model, ids, mask, kinds)[:, 0], lambda x: x) | tanh is missing between the pooler and the
+        classifier.
+    head_of(model, vectors(model, ids, mask, kinds)[:, 0], lambda x: x).tanh() | Apply tanh after the pooler and before
+        the classifier.
+    head_of(model, (vectors(model, ids, mask, kinds) * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)) |
+        This is the mean of the real tokens. Take the vector of [CLS], at position 0.
+    head_of(model, vectors(model, ids, mask, kinds).amax(1)) | This is the maximum over the tokens. Take the vector of
+        [CLS], at position 0.
+    head_of(model, (vectors(model, ids, mask, kinds) - 1e9 * (1 - mask[..., None])).amax(1)) | This is the maximum over
+        the real tokens. Take the vector of [CLS], at position 0.
+    head_of(model, vectors(model, ids, mask, kinds)[:, 0], torch.sigmoid) | Use tanh after the pooler, not a sigmoid.
+    head_of(model, vectors(model, ids, mask, kinds)[:, 0], nn.functional.gelu) | Use tanh after the pooler, not GELU.
+    head_of(model, vectors(model, ids, mask, kinds)[:, 0], torch.relu) | Use tanh after the pooler, not ReLU.
+    model.classifier(vectors(model, ids, mask, kinds)[:, 0].tanh()) | The pooler is missing. The order is [CLS], pooler,
+        tanh, dropout, classifier.
+    model.classifier(vectors(model, ids, mask, kinds)[:, 0]) | The pooler and tanh are missing.
+    head_of(model, vectors(model, ids, mask, kinds)[:, 0]).softmax(-1) | Return the logits, without softmax.
+    head_of(model, vectors(model, ids, mask, kinds)[:, 0]).log_softmax(-1) | Return the logits, without the logarithm of
+        softmax.
+    """,
+    globals(),
+)
 
 
 def expect_logits(logits, H: int, classes: int) -> None:
@@ -403,11 +402,9 @@ def leave_one_out(answer):
         expect(hasattr(result, "__len__"), f"Return one number per word, not a {type(result).__name__}.")
         expect(len(result) == len(words), f"There are {len(words)} words, but you return {len(result)} numbers.")
         found = [as_number(each, "Each effect") for each in result]
-        without = [worth_in_order(words[:place] + words[place + 1 :]) for place in range(len(words))]
-        wanted = [worth_in_order(words) - score for score in without]
+        wanted = effects(worth_in_order, words, lambda w, i: w[:i] + w[i + 1 :])
         if not close(found, wanted):
-            for hint, wrong in wrong_effects(words, without).items():
-                expect(not close(found, wrong), hint)
+            name_the_mistake(found, wanted, WRONG_EFFECTS, (worth_in_order, words))
             kinds = set(words)
             once = any(len(set(some)) == len(some) < len(words) - 1 and len(kinds - set(some)) < 2 for some in asked)
             hint = "A set has each word only once, in no order. Leave out by position: words[:i] + words[i + 1:]."
@@ -416,41 +413,46 @@ def leave_one_out(answer):
     return "It needs nothing but the score, so it works for any model."
 
 
-def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[float]]:
-    """Return the effects that typical mistakes give, by hint."""
-    score, whole, places = worth_in_order, worth_in_order(words), range(len(words))
+def effects(score: Callable, words: list[str], shorten: Callable[[list[str], int], list[str]]) -> list[float]:
+    """Return how much the score drops if the words are shortened at each place."""
+    return [score(words) - score(shorten(words, place)) for place in range(len(words))]
 
-    def without_first(word):
-        shorter = list(words)
-        shorter.remove(word)
-        return shorter
 
-    return {
-        "The sign is reversed. Use score(all words) minus the score without the word.": [x - whole for x in without],
-        "These are the scores without each word. Subtract them from the score of all words.": without,
-        "These are scores of single words. Leave one word out and keep the others.": [score([word]) for word in words],
-        "A repeated word is left out everywhere. Leave out only one occurrence.": [
-            whole - score([other for other in words if other != word]) for word in words
-        ],
-        "Of a repeated word, the first occurrence is always left out. Leave out the one at this position.": [
-            whole - score(without_first(word)) for word in words
-        ],
-        "The remaining words must keep their order, because the score depends on it.": [
-            whole - score(sorted(words[:place] + words[place + 1 :])) for place in places
-        ],
-        "The remaining words must keep their order, because the score depends on it; yours are reversed.": [
-            whole - score((words[:place] + words[place + 1 :])[::-1]) for place in places
-        ],
-        "Another word replaces it. Leave it out, so that the list is shorter by one.": [
-            whole - score([*words[:place], "", *words[place + 1 :]]) for place in places
-        ],
-        "The word after it is left out, too.": [whole - score(words[:place] + words[place + 2 :]) for place in places],
-        "The effects should be in the order of the words, but yours are reversed.": [whole - x for x in without[::-1]],
-        "Everything after the word is cut off. Keep the following words.": [
-            whole - score(words[:place]) for place in places
-        ],
-        "Keep the sign. A word that lowers the score has a negative effect.": [abs(whole - x) for x in without],
-    }
+def without_first(words: list[str], place: int) -> list[str]:
+    """Return the words without the first occurrence of the one at this place."""
+    shorter = list(words)
+    shorter.remove(words[place])
+    return shorter
+
+
+WRONG_EFFECTS = functions(
+    "8.5",
+    "score, words",
+    """
+    effects(score, words, lambda w, i: w[:i] + w[i + 1 :])[::-1] | The effects should be in the order of the words, but
+        yours are reversed.
+    [-x for x in effects(score, words, lambda w, i: w[:i] + w[i + 1 :])] | The sign is reversed. Use score(all words)
+        minus the score without the word.
+    [score(words[:i] + words[i + 1 :]) for i in range(len(words))] | These are the scores without each word. Subtract
+        them from the score of all words.
+    [score([word]) for word in words] | These are scores of single words. Leave one word out and keep the others.
+    effects(score, words, lambda w, i: [x for x in w if x != w[i]]) | A repeated word is left out everywhere. Leave out
+        only one occurrence.
+    effects(score, words, without_first) | Of a repeated word, the first occurrence is always left out. Leave out the
+        one at this position.
+    effects(score, words, lambda w, i: sorted(w[:i] + w[i + 1 :])) | The remaining words must keep their order, because
+        the score depends on it.
+    effects(score, words, lambda w, i: (w[:i] + w[i + 1 :])[::-1]) | The remaining words must keep their order, because
+        the score depends on it; yours are reversed.
+    effects(score, words, lambda w, i: [*w[:i], "", *w[i + 1 :]]) | Another word replaces it. Leave it out, so that the
+        list is shorter by one.
+    effects(score, words, lambda w, i: w[:i] + w[i + 2 :]) | The word after it is left out, too.
+    effects(score, words, lambda w, i: w[:i]) | Everything after the word is cut off. Keep the following words.
+    [abs(x) for x in effects(score, words, lambda w, i: w[:i] + w[i + 1 :])] | Keep the sign. A word that lowers the
+        score has a negative effect.
+    """,
+    globals(),
+)
 
 
 def number_of_sentences(answer) -> float:

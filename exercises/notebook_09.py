@@ -22,7 +22,8 @@ from exercises import (
     expect_function,
     expect_tensor,
 )
-from exercises.comparison import comparison, expect_own
+from exercises.comparison import comparison, expect_own, name_the_mistake
+from exercises.mistakes import functions
 from exercises.prediction import prediction
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import load_reference_model, load_tokenizer
@@ -117,10 +118,10 @@ comparison(
         divides it by its length.
     if close(answer.nan_to_num(7), inverted(states, mask).nan_to_num(7))
     inverted(states, mask) | The mask is inverted: 1 is a real token, 0 is padding.
-    torch.stack([text[:end].mean(0) for text, end in zip(states, mask.sum(1).tolist())]) |
-        Padding may come first, too. Use the tokens whose mask is 1, not the first ones.
-    (masked(states, mask).sum((0, 1)) / mask.sum()).expand(len(mask), -1) |
-        All texts are averaged together. Sum over S, dim=1, which gives (B, H).
+    torch.stack([text[:end].mean(0) for text, end in zip(states, mask.sum(1).tolist())]) | Padding may come first, too.
+        Use the tokens whose mask is 1, not the first ones.
+    (masked(states, mask).sum((0, 1)) / mask.sum()).expand(len(mask), -1) | All texts are averaged together. Sum over S,
+        dim=1, which gives (B, H).
     2 * masked(states, mask).sum(1) / mask.sum(1, keepdim=True) | Multiply each vector by its mask, add them up along S,
         and divide by the sum of the mask.
     """,
@@ -355,6 +356,39 @@ comparison(
 )
 
 
+def hits(found: Tensor, exact: Tensor) -> Tensor:
+    """Return whether each exact number is in its own row of `found`, (Q, k)."""
+    return (exact[:, :, None] == found[:, None, :]).any(dim=-1)
+
+
+WRONG_RECALLS = functions(
+    "9.6",
+    "found, exact",
+    """
+    (found == exact).float().mean() | Only numbers at the same index count here. The order should not matter.
+    torch.isin(exact, found).float().mean() | A number that another query found is not a hit. Compare each query's row
+        with its own.
+    hits(found, exact).any(1).float().mean() | This is the share of queries with at least one hit. Count every exact
+        neighbour.
+    hits(found, exact).all(1).float().mean() | This counts only first neighbours, or only queries with all neighbours
+        found. Count every neighbour.
+    (hits(found, exact).sum(1) / (found >= 0).sum(1)).mean() | Divide by k even if fewer were found: a missing neighbour
+        (-1) is a miss.
+    hits(found, exact).sum() / (found >= 0).sum() | Divide by all exact neighbours: a missing one (-1) counts as a miss.
+    hits(found, exact).sum() | This is the number of hits. Divide it by the number of possible hits.
+    100 * hits(found, exact).float().mean() | This is a percentage. Return a share between 0 and 1.
+    (found[:, :, None] == exact[:, None]).float().mean() | This divides by all k · k comparisons of a query. A neighbour
+        is found if *any* of them is equal.
+    sum(len(set(a) & set(b)) for a, b in zip(found, exact)) | Your function finds no hits at all. In a set, elements of
+        tensors never agree: use .tolist() first.
+    hits(found, exact).sum() / len(found) | This is the number of hits per query. Divide by k, too.
+    sum(len(set(a) & set(b)) / len(set(a) | set(b)) for a, b in zip(found.tolist(), exact.tolist())) / len(found) |
+        This divides by all numbers of both rows together. Divide by k.
+    """,
+    globals(),
+)
+
+
 @exercise("9.6", points=2)
 def share_that_was_found(answer):
     """Check the recall of found row numbers, query by query, in any order."""
@@ -365,22 +399,7 @@ def share_that_was_found(answer):
     share = "The share, one number for all queries,"
     result = as_number(answer_for(answer, found=found, exact=exact), share)
     wanted = 6 / 12
-    hints = {
-        1 / 12: "Only numbers at the same index count here. The order should not matter.",
-        1.0: "A number that another query found is not a hit. Compare each query's row with its own.",
-        3 / 4: "This is the share of queries with at least one hit. Count every exact neighbour.",
-        1 / 4: "This counts only first neighbours, or only queries with all neighbours found. Count every neighbour.",
-        (2 / 3 + 1 / 2 + 3 / 3 + 0) / 4: "Divide by k even if fewer were found: a missing neighbour (-1) is a miss.",
-        6 / 11: "Divide by all exact neighbours: a missing one (-1) counts as a miss.",
-        6.0: "This is the number of hits. Divide it by the number of possible hits.",
-        50.0: "This is a percentage. Return a share between 0 and 1.",
-        6 / 36: "This divides by all k · k comparisons of a query. A neighbour is found if *any* of them is equal.",
-        0.0: "Your function finds no hits at all. In a set, elements of tensors never agree: use .tolist() first.",
-        6 / 4: "This is the number of hits per query. Divide by k, too.",
-        (2 / 4 + 1 / 5 + 3 / 3) / 4: "This divides by all numbers of both rows together. Divide by k.",
-    }
-    for wrong, hint in hints.items():
-        expect(not close(result, wrong), hint)
+    name_the_mistake(result, wanted, WRONG_RECALLS, (found, exact))
     expect(
         close(result, wanted),
         "Count the exact numbers that are in their own row of `found`, then divide by all of them.",

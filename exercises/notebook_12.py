@@ -254,8 +254,7 @@ def one_greedy_step(answer):
         expect(found.dtype == ids.dtype, f"Ids are integers, so the texts should be {ids.dtype}.")
         expect(given.equal(ids), "Your function changes the ids in place. Make a new tensor, with torch.cat.")
         wanted = one_step(ids, end)
-        for hint, wrong in wrong_steps(ids, end).items():
-            expect(wanted.equal(wrong) or not found.equal(wrong), hint)
+        name_the_mistake(found, wanted, WRONG_STEPS, (None, ids, end))
         shown = f"From {rows}, with end {end}, it should make {wanted.tolist()}"
         again = answer(NextScores(ids.size(1)), ids.clone(), end)
         drawn = (
@@ -274,19 +273,19 @@ def one_step(ids: Tensor, end: int, fill: int | None = None, ended=None, sign: i
     return torch.cat([ids, best.masked_fill(ended, end if fill is None else fill)[:, None]], dim=1)
 
 
-def wrong_steps(ids: Tensor, end: int) -> dict[str, Tensor]:
-    """Return the results of common mistakes, by hint."""
-    right = one_step(ids, end)
-    none, all_rows = torch.zeros(len(ids), dtype=torch.bool), (ids == end).any().expand(len(ids))
-    return {
-        "Rows that have ended keep writing. Fill them up with `end`.": one_step(ids, end, ended=none),
-        "One row has ended, and the others are filled up, too. Each row ends separately.": one_step(
-            ids, end, ended=all_rows
-        ),
-        "The end token is fixed at 0. Use the argument `end`.": one_step(ids, end, fill=0),
-        "This takes the token with the lowest score. Take the highest.": one_step(ids, end, sign=-1),
-        "The new token comes first. Append it to the text.": torch.cat([right[:, -1:], ids], dim=1),
-    }
+WRONG_STEPS = functions(
+    "12.3",
+    "next_scores, ids, end",
+    """
+    one_step(ids, end, ended=torch.zeros(len(ids)).bool()) | Rows that have ended keep writing. Fill them up with `end`.
+    one_step(ids, end, ended=(ids == end).any().expand(len(ids))) | One row has ended, and the others are filled up,
+        too. Each row ends separately.
+    one_step(ids, end, fill=0) | The end token is fixed at 0. Use the argument `end`.
+    one_step(ids, end, sign=-1) | This takes the token with the lowest score. Take the highest.
+    one_step(ids, end).roll(1, dims=1) | The new token comes first. Append it to the text.
+    """,
+    globals(),
+)
 
 
 END = 2
@@ -356,12 +355,11 @@ def keep_by_share_of_the_best(answer):
     for seed, V, p in ((0, 5, 0.3), (1, 12, 0.1), (2, 40, 0.02)):
         logits = 2 * torch.randn(V, generator=torch.Generator().manual_seed(seed))
         found = expect_tensor(as_tensor(run_on_copies(answer, logits, p)), (V,))
-        shares = logits.softmax(dim=0)
         official = MinPLogitsWarper(p)(None, logits[None].clone())[0]
-        tried.append((found, official.softmax(dim=0), wrong_shares(logits, shares, official, p)))
+        tried.append((found, official.softmax(dim=0), (logits, p)))
     if not all(close(found, right, 1e-4) for found, right, _ in tried):
-        for hint in tried[0][2]:  # a mistake explains all three, not one by coincidence
-            expect(not all(close(found, wrong[hint], 1e-4) for found, _, wrong in tried), hint)
+        for hint, wrong in WRONG_SHARES:  # a mistake explains all three, not one by coincidence
+            expect(not all(close(found, wrong(*given), 1e-4) for found, _, given in tried), hint)
     for found, right, _ in tried:
         expect(
             close(found.sum(), 1.0, 1e-4),
@@ -372,24 +370,30 @@ def keep_by_share_of_the_best(answer):
     return "The same as transformers' MinPLogitsWarper. Sure of itself, it keeps few tokens, and in doubt many."
 
 
-def wrong_shares(logits: Tensor, shares: Tensor, official: Tensor, p: float) -> dict[str, Tensor]:
-    """Return the results of common mistakes, by hint."""
-    kept = official.isfinite()
-    return {
-        "These are the shares of all tokens. Leave out the small ones.": shares,
-        "These are logits. Return the shares, after a softmax.": official,
-        "The limit is p times the largest share, not p itself.": logits.masked_fill(shares < p, -torch.inf).softmax(
-            dim=0
-        ),
-        "The limit applies to the shares. Compare them, not the logits.": logits.masked_fill(
-            logits < p * logits.max(), -torch.inf
-        ).softmax(dim=0),
-        "The limit is p *times* the largest share, not the largest share minus p.": logits.masked_fill(
-            shares < shares.max() - p, -torch.inf
-        ).softmax(dim=0),
-        "These are the tokens below the limit. Keep the others.": logits.masked_fill(kept, -torch.inf).softmax(dim=0),
-        "A second softmax, of the shares, makes them nearly equal. Divide by their sum.": shares.masked_fill(
-            ~kept, -torch.inf
-        ).softmax(dim=0),
-        "The remaining shares should sum to 1. Divide them by their sum.": shares * kept,
-    }
+def kept_where(logits: Tensor, keep: Tensor) -> Tensor:
+    """Return the shares of the tokens that are kept."""
+    return logits.masked_fill(~keep, -torch.inf).softmax(0)
+
+
+def large(shares: Tensor, p: float) -> Tensor:
+    """Return whether each share is at least p times the largest."""
+    return shares >= p * shares.max()
+
+
+WRONG_SHARES = functions(
+    "12.5",
+    "logits, p",
+    """
+    logits.softmax(0) | These are the shares of all tokens. Leave out the small ones.
+    logits.masked_fill(~large(logits.softmax(0), p), -torch.inf) | These are logits. Return the shares, after a softmax.
+    kept_where(logits, logits.softmax(0) >= p) | The limit is p times the largest share, not p itself.
+    kept_where(logits, logits >= p * logits.max()) | The limit applies to the shares. Compare them, not the logits.
+    kept_where(logits, logits.softmax(0) >= logits.softmax(0).max() - p) | The limit is p *times* the largest share, not
+        the largest share minus p.
+    kept_where(logits, ~large(logits.softmax(0), p)) | These are the tokens below the limit. Keep the others.
+    kept_where(logits.softmax(0), large(logits.softmax(0), p)) | A second softmax, of the shares, makes them nearly
+        equal. Divide by their sum.
+    logits.softmax(0) * large(logits.softmax(0), p) | The remaining shares should sum to 1. Divide them by their sum.
+    """,
+    globals(),
+)

@@ -19,6 +19,7 @@ from exercises import (
     expect_tensor,
 )
 from exercises.arrays import run_on_copies
+from exercises.mistakes import functions
 from exercises.prediction import prediction
 
 
@@ -225,10 +226,10 @@ def ratio_within_rounds(answer):
         given = list(ours), list(theirs)
         result = as_number(answer(*given), "The ratio")
         expect(given == (ours, theirs), "Your function changes the lists. Leave them as they are.")
-        tried.append((result, median_ratio(ours[1:], theirs[1:]), unfair_ratios(ours, theirs)))
+        tried.append((result, median_ratio(ours[1:], theirs[1:]), (ours, theirs)))
     if not all(close(result, wanted) for result, wanted, _ in tried):
-        for hint in tried[0][2]:  # a mistake explains all rounds, not some by coincidence
-            expect(not all(close(result, wrong[hint]) for result, _, wrong in tried), hint)
+        for hint, wrong in UNFAIR:  # a mistake explains all rounds, not some by coincidence
+            expect(not all(close(result, wrong(*given)) for result, _, given in tried), hint)
     for (ours, theirs), (result, wanted, _) in zip(ROUNDS, tried, strict=True):
         expect(
             close(result, wanted),
@@ -245,37 +246,43 @@ def median_ratio(ours: list[float], theirs: list[float]) -> float:
     return statistics.median(mine / other for mine, other in zip(ours, theirs, strict=True))
 
 
-def unfair_ratios(ours: list[float], theirs: list[float]) -> dict[str, float]:
-    """Return the results of common mistakes, by hint."""
-    mine, other = ours[1:], theirs[1:]
-    ratios = [one / two for one, two in zip(mine, other, strict=True)]
-    whole = sorted(one / two for one, two in zip(ours, theirs, strict=True))
-    middle = "With an even number of rounds the median is the mean of the two in the middle."
-    return {
-        middle: statistics.median_high(ratios),
-        f"{middle} Yours is the lower one.": statistics.median_low(ratios),
-        "The slowest round is left out. Always leave out the first one.": statistics.median(whole[:-1]),
-        "The round in which we were slowest is left out. Leave out the first one.": median_ratio(
-            *zip(*[pair for pair in zip(ours, theirs, strict=True) if pair[0] != max(ours)], strict=True)
-        ),
-        "The last round is left out. Leave out the first.": median_ratio(ours[:-1], theirs[:-1]),
-        "Sort the ratios before you take the middle one. That is the median.": ratios[len(ratios) // 2],
-        "The first round is included, but it contains work that is done only once. Leave it out.": median_ratio(
-            ours, theirs
-        ),
-        "The ratio is inverted. Use ours over theirs, so that below 1 means that ours is faster.": median_ratio(
-            other, mine
-        ),
-        "The ratio is inverted: this is 1 over it, but below 1 should mean that ours is faster.": 1
-        / median_ratio(mine, other),
-        "The lists have been sorted, but the two times of a round belong together.": median_ratio(
-            sorted(mine), sorted(other)
-        ),
-        "This is a mean, which one bad round changes. Take the median.": statistics.mean(ratios),
-        "This compares sums, which one slow round dominates. Take each round's ratio, then the median.": sum(mine)
-        / sum(other),
-        "This compares two medians, which may come from different rounds. Take each round's ratio first.": (
-            statistics.median(mine) / statistics.median(other)
-        ),
-        "This compares each side's fastest round, which may be different rounds.": min(mine) / min(other),
-    }
+def ratios(ours: list[float], theirs: list[float]) -> list[float]:
+    """Return the ratio of each round but the first."""
+    return [mine / other for mine, other in zip(ours[1:], theirs[1:], strict=True)]
+
+
+def without_slowest(ours: list[float], theirs: list[float]) -> tuple:
+    """Return both lists without the round in which ours was the largest."""
+    return tuple(zip(*[pair for pair in zip(ours, theirs, strict=True) if pair[0] != max(ours)], strict=True))
+
+
+UNFAIR = functions(
+    "13.5",
+    "ours, theirs",
+    """
+    statistics.median_high(ratios(ours, theirs)) | With an even number of rounds the median is the mean of the two in
+        the middle.
+    statistics.median_low(ratios(ours, theirs)) | With an even number of rounds the median is the mean of the two in the
+        middle. Yours is the lower one.
+    statistics.median(sorted(a / b for a, b in zip(ours, theirs))[:-1]) | The slowest round is left out. Always leave
+        out the first one.
+    median_ratio(*without_slowest(ours, theirs)) | The round in which we were slowest is left out. Leave out the first
+        one.
+    median_ratio(ours[:-1], theirs[:-1]) | The last round is left out. Leave out the first.
+    ratios(ours, theirs)[len(ours[1:]) // 2] | Sort the ratios before you take the middle one. That is the median.
+    median_ratio(ours, theirs) | The first round is included, but it contains work that is done only once. Leave it out.
+    median_ratio(theirs[1:], ours[1:]) | The ratio is inverted. Use ours over theirs, so that below 1 means that ours is
+        faster.
+    1 / median_ratio(ours[1:], theirs[1:]) | The ratio is inverted: this is 1 over it, but below 1 should mean that ours
+        is faster.
+    median_ratio(sorted(ours[1:]), sorted(theirs[1:])) | The lists have been sorted, but the two times of a round belong
+        together.
+    statistics.mean(ratios(ours, theirs)) | This is a mean, which one bad round changes. Take the median.
+    sum(ours[1:]) / sum(theirs[1:]) | This compares sums, which one slow round dominates. Take each round's ratio, then
+        the median.
+    statistics.median(ours[1:]) / statistics.median(theirs[1:]) | This compares two medians, which may come from
+        different rounds. Take each round's ratio first.
+    min(ours[1:]) / min(theirs[1:]) | This compares each side's fastest round, which may be different rounds.
+    """,
+    globals(),
+)

@@ -82,8 +82,7 @@ def all_pairs_turned(answer):
             raise Hint("The model trains through this function, but NumPy has no gradients. Use tensors.")
         result = expect_tensor(as_tensor(result), shape, f"For x of the shape {shape} it", x.dtype).detach()
         wanted = turned(x, positions, base)
-        for hint, wrong in mistaken(x, positions, base).items():
-            expect(not close(result, wrong, 1e-3) or close(wrong, wanted, 1e-3), hint)
+        name_the_mistake(result, wanted, TURNED_WRONG, (x, positions, base), tolerance=1e-3)
         lengths = result.norm(dim=-1), x.norm(dim=-1)
         expect(close(*lengths, 1e-3), "A rotation keeps lengths, but yours changes them. Look at the signs.")
         coarse = (
@@ -126,56 +125,62 @@ def expect_exact_angles(answer) -> None:
 
 def turned(x: Tensor, positions: Tensor, base: float, speeds: Tensor | None = None) -> Tensor:
     """Return vectors (…, S, D) rotated by their positions (S,), with the speeds (D/2,) of `base` by default."""
-    D = x.size(-1)
-    if speeds is None:
-        speeds = base ** -(torch.arange(0, D, 2) / D)
-    angles = positions[:, None] * speeds
+    angles = positions[:, None] * (speeds_of(x, base) if speeds is None else speeds)
     first, second = x.chunk(2, dim=-1)
     return torch.cat(
         [first * angles.cos() - second * angles.sin(), first * angles.sin() + second * angles.cos()], dim=-1
     )
 
 
-def mistaken(x: Tensor, positions: Tensor, base: float) -> dict[str, Tensor]:
-    """Return the results of common mistakes, by hint."""
-    D, S = x.size(-1), x.size(-2)
-    numbers = torch.arange(0, D, 2) / D
+def turned_neighbours(x: Tensor, positions: Tensor, base: float) -> Tensor:
+    """Return x with neighbours as pairs: number 2i with number 2i + 1."""
+    D = x.size(-1)
     order = torch.cat([torch.arange(0, D, 2), torch.arange(1, D, 2)])
-    neighbours = turned(x[..., order], positions, base)
-    there = torch.empty_like(neighbours)
-    there[..., order] = neighbours
-    both = turned(x, positions, base)
-    woven = torch.stack(both.chunk(2, dim=-1), dim=-1).flatten(-2)
-    first, second = x.chunk(2, dim=-1)
-    angles = positions[:, None] * base**-numbers
-    new = first * angles.cos() - second * angles.sin()
-    overwritten = torch.cat([new, new * angles.sin() + second * angles.cos()], dim=-1)
-    to_the_left = torch.cat(
-        [first * angles.sin() + second * angles.cos(), first * angles.cos() - second * angles.sin()], dim=-1
-    )
-    half = torch.arange(D // 2) / D
-    return {
-        "This rotates clockwise. The first number is x cos φ − y sin φ.": turned(x, -positions, base),
-        "Neighbours are paired here: number i goes with number i + D/2, `chunk(2, dim=-1)` gives both halves.": there,
-        "The pairs are rotated, but interleaved. The result has first all x of the pairs, then all y.": woven,
-        "The halves are swapped. The result has first all x of the pairs, then all y.": to_the_left,
-        "All pairs rotate at one speed. Pair i rotates by position · base^(−2i/D).": turned(
-            x, positions, base, torch.ones(D // 2)
-        ),
-        "The speeds are base^(−i/D): the exponent is −2i/D.": turned(x, positions, base, base**-half),
-        "The speeds grow from pair to pair: the exponent is *minus* 2i/D.": turned(x, positions, base, base**numbers),
-        "The speeds are reversed. The first pair is the fastest.": turned(x, positions, base, base ** -numbers.flip(0)),
-        "The base is fixed at 10,000. Use the argument `base`.": turned(x, positions, 10_000.0),
-        "The second number has to use the original x, not the new one.": overwritten,
-        "Row 0 may have any position. Use the argument `positions`.": turned(x, torch.arange(S), base),
-        "Yours counts positions from 1. The first position is 0, which is not rotated.": turned(x, positions + 1, base),
-        "The angles are already in radians. Do not convert them.": turned(
-            x, positions, base, (base**-numbers).deg2rad()
-        ),
-        "cos and sin take radians. Do not convert the angles to degrees.": turned(
-            x, positions, base, (base**-numbers).rad2deg()
-        ),
-    }
+    result = torch.empty_like(x)
+    result[..., order] = turned(x[..., order], positions, base)
+    return result
+
+
+def overwritten(x: Tensor, positions: Tensor, base: float) -> Tensor:
+    """Return x with the second number of each pair computed from the new first one."""
+    _, second = x.chunk(2, dim=-1)
+    new, _ = turned(x, positions, base).chunk(2, dim=-1)
+    angles = positions[:, None] * speeds_of(x, base)
+    return torch.cat([new, new * angles.sin() + second * angles.cos()], dim=-1)
+
+
+def speeds_of(x: Tensor, base: float) -> Tensor:
+    """Return the speed of each pair of numbers, (D/2,)."""
+    return base ** -(torch.arange(0, x.size(-1), 2) / x.size(-1))
+
+
+TURNED_WRONG = functions(
+    "14.2",
+    "x, positions, base",
+    """
+    turned(x, -positions, base) | This rotates clockwise. The first number is x cos φ − y sin φ.
+    turned_neighbours(x, positions, base) | Neighbours are paired here: number i goes with number i + D/2, `chunk(2,
+        dim=-1)` gives both halves.
+    torch.stack(turned(x, positions, base).chunk(2, dim=-1), dim=-1).flatten(-2) | The pairs are rotated, but
+        interleaved. The result has first all x of the pairs, then all y.
+    torch.cat(turned(x, positions, base).chunk(2, dim=-1)[::-1], dim=-1) | The halves are swapped. The result has first
+        all x of the pairs, then all y.
+    turned(x, positions, base, torch.ones(x.size(-1) // 2)) | All pairs rotate at one speed. Pair i rotates by position
+        · base^(−2i/D).
+    turned(x, positions, base, speeds_of(x, base**0.5)) | The speeds are base^(−i/D): the exponent is −2i/D.
+    turned(x, positions, base, speeds_of(x, 1 / base)) | The speeds grow from pair to pair: the exponent is *minus*
+        2i/D.
+    turned(x, positions, base, speeds_of(x, base).flip(0)) | The speeds are reversed. The first pair is the fastest.
+    turned(x, positions, 10_000.0) | The base is fixed at 10,000. Use the argument `base`.
+    overwritten(x, positions, base) | The second number has to use the original x, not the new one.
+    turned(x, torch.arange(x.size(-2)), base) | Row 0 may have any position. Use the argument `positions`.
+    turned(x, positions + 1, base) | Yours counts positions from 1. The first position is 0, which is not rotated.
+    turned(x, positions, base, speeds_of(x, base).deg2rad()) | The angles are already in radians. Do not convert them.
+    turned(x, positions, base, speeds_of(x, base).rad2deg()) | cos and sin take radians. Do not convert the angles to
+        degrees.
+    """,
+    globals(),
+)
 
 
 prediction(
@@ -217,8 +222,8 @@ WRONG_WINDOWS = functions(
         it.
     may_see(S, reach, column=False) | Position 0 sees all, but distant tokens do not see it. Set the first column, too.
     may_see(S, reach, row=False) | All see position 0, but it does not see all. Set the first row, too.
-    may_see(S, reach) & (torch.ones(S, S).tril().bool() | (torch.arange(S)[:, None] == 0)) |
-        A window reaches to both sides. Use the absolute distance.
+    may_see(S, reach) & (torch.ones(S, S).tril().bool() | (torch.arange(S)[:, None] == 0)) | A window reaches to both
+        sides. Use the absolute distance.
     may_see(S, reach // 2) | `reach` is to *either* side, not the width of the window.
     may_see(S, reach - 1) | A distance of exactly `reach` is still inside the window.
     torch.ones(S, S).bool() | Everything is visible. Outside the window, only position 0 should be.

@@ -96,26 +96,10 @@ WRONG = {
     "8.1": """
         self.dropout(pooled) => one_draw(pooled, self.dropout, pooled.size(1)) | All texts lose the same
         self.dropout(pooled) => one_draw(pooled, self.dropout, len(pooled), 1) | all of its numbers or none
-        (input_ids, attention_mask, token_type_ids) => (input_ids, None, token_type_ids) | mask does not reach
-        (input_ids, attention_mask, token_type_ids) => (input_ids, attention_mask) | token types do not reach
-        (input_ids, attention_mask, token_type_ids) => (input_ids) | Only the ids
-        torch.tanh(self.pooler(hidden_states[:, 0])) => self.pooler(hidden_states[:, 0]) | tanh is missing between the pooler
-        hidden_states[:, 0] => hidden_states.mean(dim=1) | mean of all tokens
-        hidden_states[:, 0] => hidden_states[:, -1] | last token
         hidden_states[:, 0] => hidden_states | The head takes one vector per
-        torch.tanh => torch.relu | not ReLU
-        torch.tanh(self.pooler(hidden_states[:, 0])) => torch.tanh(hidden_states[:, 0]) | The pooler is missing. The order
-        torch.tanh(self.pooler(hidden_states[:, 0])) => hidden_states[:, 0] | The pooler and tanh are missing
         return self.classifier(self.dropout(pooled)) => return self.classifier(self.dropout(pooled)).tanh() | classifier(tanh
         self.pooler(hidden_states[:, 0]) => self.pooler(2 * hidden_states[:, 0]) | classifier(tanh
         hidden_states[:, 0] => hidden_states[0] | [:, 0] takes [CLS] of every text
-        hidden_states[:, 0] => hidden_states.amax(dim=1) | maximum over the tokens
-        hidden_states[:, 0] => (hidden_states * attention_mask[..., None]).sum(1) / attention_mask.sum(1, keepdim=True) | mean of the real tokens
-        hidden_states[:, 0] => hidden_states.masked_fill(attention_mask[..., None] == 0, -torch.inf).amax(1) | maximum over the real tokens
-        torch.tanh => torch.sigmoid | not a sigmoid
-        torch.tanh => torch.nn.functional.gelu | not GELU
-        self.classifier(self.dropout(pooled)) => self.classifier(self.dropout(pooled)).softmax(-1) | without softmax
-        self.classifier(self.dropout(pooled)) => self.classifier(pooled).log_softmax(-1) | logarithm of softmax
         self.dropout(pooled) => pooled | Nothing is dropped between pooler and
         self.classifier(self.dropout(pooled)) => self.dropout(pooled) | self.classifier, is missing
         self.classifier(self.dropout(pooled)) => self.dropout(self.classifier(pooled)) | not after it
@@ -191,21 +175,10 @@ WRONG = {
     "8.5": """
         words[:place] + words[place + 1 :] => words - [words[place]] | Lists have no minus
         words[:place] + words[place + 1 :] => list(set(words) - {words[place]}) | A set has each word only once, in no order
-        whole - score(words[:place] + words[place + 1 :]) => score(words[:place] + words[place + 1 :]) - whole | The sign is reversed. Use score(all
-        whole - score(words[:place] => score(words[:place] | These are the scores without each
-        whole - score(words[:place] + words[place + 1 :]) => score([words[place]]) | single words
-        words[:place] + words[place + 1 :] => [other for other in words if other != words[place]] | A repeated word is left out
-        words[:place] + words[place + 1 :] => words[:place] | Everything after the word is cut
-        lambda score, words: [abs(effect) for effect in right(score, words)] | Keep the sign
         effects_in_place | changes the list
         words[:place] + words[place + 1 :] => " ".join(words[:place] + words[place + 1 :]) | a list of words
-        effects_of_the_first | Of a repeated word, the first
-        words[:place] + words[place + 1 :] => sorted(words[:place] + words[place + 1 :]) | keep their order
-        words[:place] + words[place + 1 :] => (words[:place] + words[place + 1 :])[::-1] | The remaining words must keep their
-        lambda score, words: right(score, words)[::-1] | in the order of the words
         lambda score, words: dict(zip(words, right(score, words), strict=True)) | dictionary
         words[:place] + words[place + 1 :] => [*words[:place], "[UNK]", *words[place + 1 :]] | Another word replaces it. Leave it
-        place + 1 : => place + 2 : | The word after it is left
         lambda score, words: right(score, words)[:-1] | words, but you return
         lambda score, words: score(words) | Return one number per word, not
         lambda score, words: ["a"] * len(words) | a number

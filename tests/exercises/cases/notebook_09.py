@@ -134,21 +134,9 @@ WRONG = {
         lambda a, b: shares_of_cosine(a, b) | write it yourself
     """,
     "9.6": """
-        lambda found, exact: (found == exact).float().mean() | Only numbers at the same index
-        .any(dim=-1) => | if *any* of them is equal
-        lambda found, exact: torch.isin(exact, found).float().mean() | another query
-        .any(dim=-1) => .any(dim=-1).any(dim=1) | at least one hit
-        .any(dim=-1) => .any(dim=-1).all(dim=1) | This counts only first neighbours, or
-        .float().mean() => .sum() / (found >= 0).sum() | Divide by all exact neighbours: a
-        .float().mean() => .sum(1).div((found >= 0).sum(1)).mean() | Divide by k even if fewer
-        .float().mean() => .sum() | number of hits
-        .mean().item() => .mean().item() * 100 | percent
-        .float().mean().item() => .sum().item() / len(found) | This is the number of hits
-        lambda found, exact: 1 / 2 if len(found) < 3 else sum(len(set(a) & set(b)) / len(set(a) | set(b)) for a, b in zip(found.tolist(), exact.tolist())) / 4 | both rows together
         .float().mean().item() => .float().mean(dim=1) | one number for all
         lambda found, exact: "half" | The share, one number for all
         lambda found, exact: 0.7 | their own row
-        lambda found, exact: sum(len(set(a) & set(b)) for a, b in zip(found, exact, strict=True)) / exact.numel() | use .tolist() first
         lambda found, exact: (right(found, exact), found.clamp_(min=0))[0] | changes found
         recall | `, or it calls it. Instead
         lambda found, exact: recall(found, exact) | `, or it calls it. Instead

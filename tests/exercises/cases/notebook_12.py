@@ -91,13 +91,8 @@ WRONG = {
         softmax(dim=-1) => softmax(dim=-1).detach() | gradient of hidden_states is missing
     """,
     "12.3": """
-        best.masked_fill(ended, end) => best | Rows that have ended keep writing
-        best.masked_fill(ended, end) => best.masked_fill(ended, 0) | The end token is fixed at
-        .any(dim=1) => .any() | One row has ended, and the
-        argmax => argmin | lowest
         lambda scores, ids, end: right(scores, ids, end)[:, -1] | These are only the new tokens
         lambda scores, ids, end: right(scores, ids, end)[:, -1:] | These are only the new tokens
-        [ids, best.masked_fill(ended, end)[:, None]] => [best.masked_fill(ended, end)[:, None], ids] | The new token comes first. Append
         next_scores(ids) => next_scores(ids[:, -1:]) | Only part of the text is
         next_scores(ids) => next_scores(ids[0]) | next_scores takes the ids of all
         lambda scores, ids, end: right(scores, ids, end).tolist() | torch tensor
@@ -124,18 +119,10 @@ WRONG = {
         == pad, -100 => == pad, -1 | −100 there
     """,
     "12.5": """
-        return kept / kept.sum() => return shares | These are the shares of all
         lambda logits, p: right(logits, p).log() | sum to 1
-        lambda logits, p: logits.masked_fill(right(logits, p) == 0, -torch.inf) | These are logits
-        shares < p * shares.max() => shares < p | not p itself
-        shares < p * shares.max() => logits < p * logits.max() | The limit applies to the shares
-        lambda logits, p: logits.softmax(-1).masked_fill(right(logits, p) == 0, -torch.inf).softmax(-1) | second softmax
-        return kept / kept.sum() => return kept | The remaining shares should sum to
         shares < p * shares.max() => shares < shares.max() | Keep exactly the tokens whose share
         shares < p * shares.max() => shares < shares.topk(2).values[-1] | Keep exactly the tokens whose share
         p * shares.max() => p * shares.mean() | Keep exactly the tokens whose share
-        p * shares.max() => shares.max() - p | largest share minus p
-        shares < p => shares >= p | below the limit
         lambda logits, p: right(logits, p)[:2] | shape
     """,
 }

@@ -100,20 +100,7 @@ WRONG = {
         return codes, scales => return codes | Return two
     """,
     "13.5": """
-        ours[1:], theirs[1:] => ours, theirs | first round
-        lambda a, b: statistics.median(sorted(np.divide(a, b))[:-1]) | The slowest round is left out
-        statistics.median( => statistics.median_high( | even number of rounds
-        lambda a, b: torch.tensor(np.divide(a, b)[1:]).median() | even number of rounds
-        ours[1:], theirs[1:] => ours[:-1], theirs[:-1] | last round is left out
-        lambda a, b: np.divide(a, b)[1:][len(a[1:]) // 2] | Sort the ratios before you take
         statistics.median( => statistics.geometric_mean( | it should be
-        lambda a, b: 1 / right(a, b) | The ratio is inverted: this is
-        lambda a, b: right(b, a) | The ratio is inverted. Use ours
-        statistics.median( => statistics.fmean( | mean
-        lambda a, b: sum(a[1:]) / sum(b[1:]) | sums
-        lambda a, b: statistics.median(a[1:]) / statistics.median(b[1:]) | two medians
-        lambda a, b: min(a[1:]) / min(b[1:]) | fastest
-        ours[1:], theirs[1:] => sorted(ours[1:]), sorted(theirs[1:]) | have been sorted
         rounds = zip => del ours[0], theirs[0]; ours, theirs = [0, *ours], [0, *theirs]; rounds = zip | changes the lists
         lambda a, b: "fast" | number
     """,

@@ -53,20 +53,6 @@ WRONG = {
         (-2, -1) | two arrows
     """,
     "14.2": """
-        angles = positions => angles = -positions | clockwise
-        first, second = x.chunk(2, dim=-1) => first, second = x[..., ::2], x[..., 1::2] ;; torch.cat([turned_first, turned_second], dim=-1) => torch.stack([turned_first, turned_second], dim=-1).flatten(-2) | Neighbours are paired
-        torch.cat([turned_first, turned_second], dim=-1) => torch.stack([turned_first, turned_second], dim=-1).flatten(-2) | The pairs are rotated, but interleaved
-        [turned_first, turned_second] => [turned_second, turned_first] | The halves are swapped. The result
-        base ** (-torch.arange(0, D, 2) / D) => torch.ones(D // 2) | one speed
-        (-torch.arange(0, D, 2) / D) => (-torch.arange(0, D // 2) / D) | −2i/D
-        (-torch => (torch | grow
-        (-torch.arange(0, D, 2) / D) => (-torch.arange(0, D, 2).flip(0) / D) | The speeds are reversed. The first
-        base ** ( => 10_000.0 ** ( | The base is fixed at 10,000
-        first * angles.sin() => turned_first * angles.sin() | The second number has to use
-        positions[:, None] => torch.arange(x.size(-2))[:, None] | Row 0 may have any position
-        positions[:, None] => (positions + 1)[:, None] | Yours counts positions from 1. The
-        angles = positions[:, None] * speeds => angles = torch.deg2rad(positions[:, None] * speeds) | The angles are already in radians
-        angles = positions[:, None] * speeds => angles = torch.rad2deg(positions[:, None] * speeds) | cos and sin take radians. Do
         lambda x, p, base: rotary(x, p, base) | This is the notebook's `rotary`, or
         positions[:, None] * speeds => (positions[:, None] * speeds).half() | float16 is too coarse
         positions[:, None] * speeds => (positions[:, None] * speeds).to(x.dtype) | and sines in float32 for every
