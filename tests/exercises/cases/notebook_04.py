@@ -23,6 +23,11 @@ def by_torch(attention, hidden_states, attention_mask=None):
     return output.transpose(0, 1), weights
 
 
+def at_the_end(mask):
+    """A mask that hides as many tokens of each text, but its last ones."""
+    return (torch.arange(mask.size(1)) < mask.sum(1, keepdim=True)).long()
+
+
 def renormalised(weights, mask):
     weights = weights if mask is None else weights * mask[:, None, None]
     return weights / weights.sum(-1, keepdim=True)
