@@ -23,12 +23,41 @@ function makePair() {
     const limit = largestOf(compared.heads.flatMap(({ difference }) => difference.flat()));
     fillHeads(by("pair-heads"), (canvas, i, palette) => thumbnail(canvas, compared.heads[i].difference.flat(), compared.slots.length, palette, limit));
     by("pair-scale").replaceChildren(...scale(limit, true, colours()));
+    drawBoth();
   }
+
+  // Both texts in one picture, a sentence view: the kept one above its words, the text shown below them
+  let picture = null;
+  function drawBoth() {
+    const { slots } = compared, texts = [kept, shown], sides = ["a", "b"];
+    const name = (side, slot) => slot[sides[side]].map((i) => texts[side].tokens[i]).join(" ").replaceAll(" ##", "");
+    const pieces = {
+      ids: sides.map((side) => slots.flatMap((slot, i) => slot[side].map(() => i))),
+      names: sides.map((_, side) => slots.map((slot) => name(side, slot))),
+    };
+    const isPiece = (i) => i > 0 && pieces.names.some((names) => names[i].startsWith("##"));
+    const starts = slots.flatMap((_, i) => (isPiece(i) ? [] : [i])), wordOf = (i) => starts.filter((start) => start <= i).length - 1;
+    const joined = (names) => starts.map((start, i) => names.slice(start, starts[i + 1]).join(" ").replaceAll(" ##", ""));
+    const words = { ids: pieces.ids.map((ids) => ids.map(wordOf)), names: pieces.names.map(joined) };
+    const labels = pieces.names.map((names) => names.filter((_, i) => !slots[i].same && names[i]).join(", ") || "–");
+    picture?.remove();
+    picture = document.querySelector("#opening iframe").cloneNode();
+    picture.figure = {
+      labels, drawn: { pieces, words }, weights: texts.map(({ attentions }) => packed(attentions)),
+      sizes: texts.map(({ tokens }) => tokens.length), heads: A, layers: Array.from({ length: L }, (_, layer) => layer),
+      first: { ...chosen(), mode: "pieces", both: true }, models: false,
+    };
+    Object.assign(picture, { className: "", title: "The kept text above, the one shown below", onload: followBoth });
+    by("pair-picture").append(picture);
+  }
+  const chosen = () => ({ token: slotOf(compared, "b", followed.token), layer: followed.layer, head: followed.head });
+  const followBoth = () => picture.contentWindow?.change?.(chosen());
 
   function drawFollowed() {
     if (!compared?.heads) return;
     const head = followed.layer * A + followed.head, slot = slotOf(compared, "b", followed.token), { a } = compared.slots[slot];
     mark(by("pair-heads"), head);
+    followBoth();
     const values = compared.heads[head].difference.flat();
     map.draw(compared.names, values, { chosen: slot, signed: true, limit: largestOf(values) });
     by("pair-numbers").hidden = !a.length;

@@ -1,5 +1,7 @@
 """explorer.html in a real browser, with the model: your own texts, what changes with one word, the ending, links."""
 
+import re
+
 import pytest
 import torch
 from playwright.sync_api import expect
@@ -176,6 +178,14 @@ def test_a_ready_pair_and_its_control_have_torchs_differences(running, encoder, 
     assert table == [[f"{found[name][kind]:.2f}" for name in ("now", "held")] for kind in kinds]
     difference = (wide.weights - tired.weights)[1, 3]
     assert close(cells(running, "pair-map").tolist(), difference, STORED + 0.0051)
+    picture = running.frame_locator("#pair-picture iframe")
+    expect(picture.locator(".differs .name")).to_have_text("tired")
+    expect(picture.locator(".differs .second")).to_have_text("wide")
+    expect(picture.locator(".cell[aria-checked='true']")).to_have_attribute("title", re.compile("layer 1, head 3: "))
+    for side, text in ((":not(.below)", tired), (".below", wide)):
+        picture.locator("html.moving").wait_for(state="detached")
+        ribbons = picture.locator(f".ribbon{side}").evaluate_all("(all) => all.map((e) => +e.dataset.value)")
+        assert close(ribbons, text.weights[1, 3, 10], STORED)
     running.locator("#pair-most button").first.press("Enter")
     expect(running.locator("#pair-most button").first).to_be_focused()
     moved = (wide.weights - tired.weights).abs().sum(dim=-1)[..., 10] / 2
@@ -204,6 +214,7 @@ def test_pair_of_other_length_is_aligned_or_refused(running, encoder, tokenizer)
     difference = black.weights[0, 1, 3][rest] - cat.weights[0, 1, 2]
     wanted = (difference.abs().sum() + black.weights[0, 1, 3, 2]) / 2
     assert abs(running.evaluate("parts.pair.measured.now.here") - wanted) <= STORED
+    expect(running.frame_locator("#pair-picture iframe").locator(".differs")).to_have_count(2)
     follow(running, token=2)
     assert "is in the new text only" in running.locator("#pair-words").inner_text()
     send(running, "fruit flies like a banana")
