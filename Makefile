@@ -94,6 +94,7 @@ cpu-torch:  ## install PyTorch's CPU build, which is gigabytes smaller (on Linux
 	$(BIN)/uv pip install --python $(VENV) --torch-backend cpu $(TORCH)
 
 lab: $(INSTALLED)  ## install the series and open JupyterLab (ARGS="--no-browser --port 8901" on a remote machine)
+	$(if $(CHECKPOINT),@CHECKPOINT="$(CHECKPOINT)" $(BIN)/python -c "from utils.support.checkpoint import exit_without_checkpoint; exit_without_checkpoint()")
 	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
 
 clean:  ## remove the virtual environment and all caches

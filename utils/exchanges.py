@@ -6,7 +6,7 @@ The notebooks up to 06 ask it about each part of the encoder.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import torch
@@ -29,6 +29,7 @@ RUNGS = {
     "06": "six layers",
 }
 TIE = 1e-5  # the tolerance of `compare`
+SIGNS = {"1": 1.0, "0": 0.0, "h": 0.5}  # of answers in the record: right, wrong, a tie
 
 
 def split_words(text: str) -> list[str]:
@@ -122,7 +123,12 @@ def rungs(notebook: str, right: float) -> dict[str, tuple[float, float, float] |
 
 def read_answers(text: str) -> list[float]:
     """Return recorded answers, such as "10h", as numbers."""
-    return [{"1": 1.0, "0": 0.0, "h": 0.5}[sign] for sign in text]
+    return [SIGNS[sign] for sign in text]
+
+
+def write_answers(answers: Sequence[float]) -> str:
+    """Return answers as the record keeps them: a sign for each, h for a tie."""
+    return "".join({value: sign for sign, value in SIGNS.items()}[answer] for answer in answers)
 
 
 def check_vectors(vectors: Tensor, count: int) -> Tensor:

@@ -19,6 +19,13 @@ from views.inputs import prettify
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+# what some models read besides a text, by the name of the parameter
+OTHER_INPUTS = {
+    "bbox": "the boxes of words on a page",
+    "image": "a picture",
+    "visual_feats": "the objects of a picture",
+    "langs": "a language for each token",
+}
 JOINERS = "\u200c\u200d"
 WRAPPERS = {  # class that contains a model: where the model is
     "SentenceTransformer": "model[0].auto_model, with model.tokenizer",
@@ -183,7 +190,13 @@ def positions_of(model) -> int:
 
 
 def embedding_count(model: "PreTrainedModel") -> int:
-    """Return the number of token embeddings; ValueError if the model reads no token ids."""
+    """Return the number of token embeddings; ValueError if the model reads no token ids, or more than a text gives."""
+    for name, meaning in OTHER_INPUTS.items():
+        if name in takes(model) and (name != "langs" or getattr(model.config, "use_lang_emb", False)):
+            raise ValueError(
+                f"a {family_of(model)} also reads {meaning} ({name}), which a text does not give: call the model with "
+                "output_attentions=True, and pass its attentions and the tokens to the view"
+            )
     if "input_ids" in takes(model):
         with suppress(AttributeError, NotImplementedError):
             return model.get_input_embeddings().num_embeddings

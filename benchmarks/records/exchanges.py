@@ -23,7 +23,7 @@ import torch
 from torch.nn import functional as F
 
 from utils.encoder import TransformerEncoder
-from utils.exchanges import RECORD, RUNGS, answers, exchange, mean_of, split_words
+from utils.exchanges import RECORD, RUNGS, answers, exchange, mean_of, split_words, write_answers
 from utils.search import embed
 from utils.support.checkpoint import load_tokenizer
 from utils.support.datasets import review_sentences
@@ -143,11 +143,6 @@ def compare_neighbours(rows: list[list[str]], places: list[list[int]]) -> list[f
     return [0.5 if lead == 0 else float(lead > 0) for lead in leads]
 
 
-def as_digits(found: list[float]) -> str:
-    """Return answers as the record keeps them: a digit each, or h for a tie."""
-    return "".join({1: "1", 0: "0", 0.5: "h"}[answer] for answer in found)
-
-
 def choose(sentences: list[str]) -> dict:
     """Return the rows and positions of each part, the shortest first, and the counts' answers to the unchosen ones.
 
@@ -196,8 +191,8 @@ if __name__ == "__main__":
     chosen = choose(review_sentences())
     write_file(RECORD, json.dumps(chosen))  # the steps read it
     rows = list(map(split_words, review_sentences()))
-    chosen["compared neighbours"] = as_digits(compare_neighbours(rows, chosen["open"] + chosen["held"]))
-    chosen["answers"] = {name: as_digits(found) for name, found in steps().items()}
+    chosen["compared neighbours"] = write_answers(compare_neighbours(rows, chosen["open"] + chosen["held"]))
+    chosen["answers"] = {name: write_answers(found) for name, found in steps().items()}
     write_file(RECORD, json.dumps(chosen) + "\n")
     for name, found in chosen["answers"].items():
         print(f"{RUNGS[name]}: {found.count('1') + found.count('h') / 2:g} of {len(found)}")

@@ -1,6 +1,7 @@
 """An interrupted set-up starts over, and a complete one is not repeated."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -170,6 +171,19 @@ def test_checkpoint_folder_is_relative_to_the_root(project, form, target, phase,
     assert process.wait(timeout=20) == 0
     seen = (project / "checkpoints").read_text().splitlines()
     assert seen[-1] == f"{phase} {wanted.format(project=project)}"
+
+
+def test_lab_stops_without_its_checkpoint(project):
+    """The check runs before Jupyter, and names the folder that does not exist."""
+    (project / "fails").write_text("other")  # the check, a call of python
+    assert make(project, "lab", "CHECKPOINT=nowhere").wait(timeout=20) != 0
+    assert (project / "log").read_text().splitlines()[-1] == "other"
+    [check] = re.findall(r'-c "(from utils[^"]*)"', (ROOT / "Makefile").read_text())
+    command = [sys.executable, "-W", "ignore", "-c", check]
+    environment = os.environ | {"CHECKPOINT": "nowhere", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith('CHECKPOINT=nowhere: checkpoint "nowhere" is not a local folder')
 
 
 OTHER_VERSION = """\

@@ -515,3 +515,19 @@ def test_causal_mask_differs_from_small_weight(tokenizer):
     hidden = data_of(neuron_view(causal, tokenizer, TEXT))["attention"]["all"]["attn"].signbit()
     assert hidden.equal(torch.ones(8, 8).triu(1).bool().expand(2, 4, 8, 8))
     assert not data_of(neuron_view(both_ways, tokenizer, TEXT))["attention"]["all"]["attn"].signbit().any()
+
+
+@pytest.mark.parametrize(
+    ("family", "words"), [("layoutlm", r"the boxes of words on a page \(bbox\)"), ("lilt", "bbox")]
+)
+def test_inputs_besides_text_are_refused(tokenizer, family, words):
+    """Without its boxes the weights of such a model would be those of another page; its own attentions are drawn."""
+    sizes = ENCODER | {"max_2d_position_embeddings": 64} | ({"channel_shrink_ratio": 2} if family == "lilt" else {})
+    model = AutoModel.from_config(AutoConfig.for_model(family, **sizes)).eval()
+    for view in (head_view, neuron_view):
+        with pytest.raises(ValueError, match=rf"a {family} also reads .* \(bbox\), which a text does not"):
+            view(model, tokenizer, TEXT)
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        attentions = model(ids_of(TEXT), bbox=torch.ones(1, 8, 4).long(), output_attentions=True).attentions
+    assert data_of(head_view(attentions, TEXT.split()))

@@ -17,6 +17,7 @@ from utils.exchanges import (
     rungs,
     score,
     split_words,
+    write_answers,
 )
 from utils.statistics import wilson_interval
 from utils.support.checkpoint import load_tokenizer
@@ -67,6 +68,7 @@ def test_recorded_answers_are_those_of_our_parts():
 
 def test_counted_pairs_are_right_on_many_unchosen_sentences():
     found = read_answers(record()["counted pairs"])
+    assert write_answers(found) == record()["counted pairs"]
     assert len(found) == len(exchanges("unchosen"))
     assert sum(found) > 150
 

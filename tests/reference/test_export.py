@@ -117,6 +117,13 @@ def test_classifier_export_rejects_other_outputs(tmp_path):
         export_onnx(model, tmp_path / "model.onnx", output_queries_keys=True)
 
 
+def test_export_refuses_more_than_two_gigabytes(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("utils.support.onnx.MAX_BYTES", sum(weight.nbytes for weight in small.parameters()) - 1)
+    monkeypatch.setattr("utils.support.onnx.onnx_bytes", lambda *arguments: pytest.fail("it was begun"))
+    with pytest.raises(ValueError, match=r"the weights take .* GB, but an ONNX file holds 2 GB at most: call torch"):
+        export_onnx(small, tmp_path / "large.onnx")
+
+
 def test_failed_export_keeps_existing_file(small, tmp_path, monkeypatch):
     path = tmp_path / "encoder.onnx"
     path.write_text("an older one")

@@ -141,7 +141,7 @@ def test_start_prints_no_warning_for_large_checkpoint(tmp_path, monkeypatch, cap
     sizes = REQUIRED_SIZES | {"intermediate_size": 1536} if least else {}
     monkeypatch.setenv("CHECKPOINT", config_in(tmp_path, **sizes))
     start()
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 @pytest.mark.parametrize("field", REQUIRED_SIZES)
@@ -149,7 +149,7 @@ def test_start_warns_about_small_checkpoint(tmp_path, monkeypatch, capsys, field
     smaller = {"hidden_size": 192, "num_attention_heads": 8}.get(field, REQUIRED_SIZES[field] - 1)
     monkeypatch.setenv("CHECKPOINT", config_in(tmp_path, **{field: smaller}))
     start()
-    _, told = capsys.readouterr().out.splitlines()
+    _, _, told = capsys.readouterr().out.splitlines()
     assert told == (
         f"This checkpoint is smaller than what the notebooks look at ({field}={smaller}, not {REQUIRED_SIZES[field]}): "
         "use a larger one, or expect some cells to fail"
@@ -163,13 +163,21 @@ def test_start_does_not_read_default_checkpoint(monkeypatch, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
+def test_start_names_the_checkpoint_that_the_text_describes(tmp_path, monkeypatch, capsys):
+    line = "The text describes all-MiniLM-L6-v2: your checkpoint gives other numbers and other heads."
+    for name, wanted in (("all-MiniLM-L6-v2", False), (str(tmp_path), True)):
+        monkeypatch.setenv("CHECKPOINT", name)
+        start()
+        assert (line in capsys.readouterr().out.splitlines()) is wanted
+
+
 @pytest.mark.parametrize("content", [None, "{", '{"model_type": "gpt2"}'])
 def test_start_ignores_unreadable_checkpoint(tmp_path, monkeypatch, capsys, content):
     if content is not None:
         (tmp_path / "config.json").write_text(content)
     monkeypatch.setenv("CHECKPOINT", str(tmp_path))
     start()
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 def test_largest_difference_is_absolute_and_checks_shapes():

@@ -339,3 +339,12 @@ def check_stored_tokenizer(file: Path, tokenizer) -> None:
                 f"{file} gives other ids for {text!r:.40} than transformers, which rebuilds it from its vocabulary: "
                 f"{remedy if normalizer.get('type') == 'BertNormalizer' else REMEDY}"
             )
+
+
+def exit_without_checkpoint() -> None:
+    """Exit with the reason unless the checkpoint can be loaded; `make lab` calls it before it starts Jupyter."""
+    try:
+        load_tokenizer()
+        weight_files(checkpoint_folder())
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"CHECKPOINT={checkpoint_name()}: {error}") from None

@@ -47,6 +47,8 @@ def start(seed: int = 0) -> torch.device:
     device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
     versions = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
     print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")
+    if checkpoint_name() != DEFAULT_CHECKPOINT:
+        print(f"The text describes {DEFAULT_CHECKPOINT}: your checkpoint gives other numbers and other heads.")
     if (checkout := other_checkout(Path.cwd())) is not None:
         print(
             f"This notebook is in {checkout}, but Python imports the series from {Path(__file__).parents[2]}. "

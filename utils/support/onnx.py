@@ -20,6 +20,7 @@ from utils.support.files import as_path, write_file
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # (B, S) each
 METADATA_FIELDS = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # sizes of the model, stored in the file
 REMEDY = "write it again with export_onnx"
+MAX_BYTES = 2**31 - 2**24  # protobuf's limit, less the graph
 
 
 class OnnxOutputs(nn.Module):
@@ -52,7 +53,8 @@ def export_onnx(
     model with a head, or an encoder's last_hidden_state (B, S, H) and what the options add: hidden_states
     (L + 1, B, S, H), attentions (L, B, A, S, S), queries and keys (L, B, A, S, D). The export is in evaluation mode,
     and the model's own mode stays. The file is written atomically: OSError if that fails. TypeError for any other
-    model, ValueError for outputs that the model does not have, and for weights that are not finite or not float32.
+    model, ValueError for outputs that the model does not have, and for weights that are not finite, not float32 or
+    larger than 2 GB.
     """
     requested = {
         "output_hidden_states": output_hidden_states,
@@ -65,6 +67,11 @@ def export_onnx(
     for name, weight in model.named_parameters():
         if weight.dtype != torch.float32:
             raise ValueError(f"{name} is {weight.dtype}, but only float32 can be exported: export model.float()")
+    if (size := sum(weight.nbytes for weight in model.parameters())) > MAX_BYTES:
+        raise ValueError(
+            f"the weights take {size / 1e9:.1f} GB, but an ONNX file holds 2 GB at most: call torch.onnx.export with "
+            "a path, which writes them to a second file"
+        )
     check_finite_weights(dict(model.named_parameters()))
     write_file(path, b"", dry_run=True)  # before tracing, which takes long
     return write_file(path, onnx_bytes(OnnxOutputs(model, **options), model.config, names))
