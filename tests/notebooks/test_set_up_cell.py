@@ -154,4 +154,4 @@ def test_set_up_names_a_file_that_shadows_utils(tmp_path, name):
     printed, noted = run_twice(tmp_path, Address("ada/encoder"), {name: "x = 1"})
     assert noted == []
     assert printed.count("False None") == 2
-    assert printed.count(f"{Path(name)} hides our utils: rename it, restart the kernel") == 2
+    assert printed.count(f"{Path(name)} hides our utils: rename or uninstall it, restart the kernel") == 2
