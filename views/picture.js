@@ -34,7 +34,7 @@
     }
   }
 
-  const isControl = (element) => element.matches("input, button:not([role], .cell, [aria-pressed]), option, .ready, script, style") ||
+  const isControl = (element) => element.matches("input, button:not([role], .cell, [aria-pressed]), option, details:not([open]), script, style") ||
     element.matches("label") && element.querySelector("input:is([type=radio], [type=checkbox]):not(:checked)");
 
   // What is in the page: boxes with a ground or an edge, text line by line, and drawings.
@@ -52,8 +52,12 @@
       draw(parent, "rect", { ...at, rx: parseFloat(style.borderRadius) || 0, fill: ground, stroke: edge ? style.borderBottomColor : "none" });
     }
     const letters = { fill: style.color, "font-size": style.fontSize, "font-weight": style.fontWeight };
-    if (element.tagName === "SELECT") {
-      return draw(parent, "text", { ...letters, x: at.x + 6, y: at.y + at.height / 2 + 5 }, element.selectedOptions[0]?.text);
+    const [chosen] = style.boxShadow.match(/(rgb|color)[^)]*\)(?!.*(rgb|color))/) ?? [];
+    if (chosen) draw(parent, "rect", { ...at, rx: 5, fill: "none", stroke: chosen, "stroke-width": 3 });
+    if (element.matches("select, textarea")) {
+      const text = element.value && (element.selectedOptions?.[0].text ?? element.value);
+      text.split("\n").forEach((line, row) => draw(parent, "text", { ...letters, x: at.x + 8, y: at.y + 20 * (row + 1) }, line));
+      return;
     }
     for (const child of element.childNodes) {
       if (child.nodeType === Node.ELEMENT_NODE) copyBoxes(child, parent, { x, y });
@@ -124,7 +128,7 @@
     if (!kind) return;
     const text = makePicture(), file = kind === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await asPng(text);
     const address = URL.createObjectURL(file), name = document.querySelector("h1").textContent.toLowerCase();
-    const link = Object.assign(document.createElement("a"), { href: address, download: `${name.replace(/[^\p{L}\p{N}]+/gu, "_").slice(0, 60)}.${kind}` });
+    const link = Object.assign(document.createElement("a"), { href: address, download: `${name.replace(/[^\p{L}\p{N}]+/gu, "_").replace(/^_/, "").slice(0, 60)}.${kind}` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(address), 10000);
   });

@@ -1,9 +1,13 @@
 """Saved views work when opened from a file without internet."""
 
+from xml.etree import ElementTree
+
 import pytest
 import torch
+from PIL import Image
 
 from tests.browser import reader
+from tests.browser.figure_examples import FIGURES, NAMES, open_figure
 from tests.families import FAMILIES, byte_level, sharp_model
 from views import head_view, model_view, neuron_view, sentence_view, why_near
 
@@ -176,6 +180,26 @@ def test_view_with_long_tokens_stops_resizing(page, hostile, tmp_path, name, wid
     while changes[-1] > 2 and len(changes) < 40:
         changes.append(frame.locator("html").evaluate(RESTLESS))
     assert changes[-1] <= 2, changes
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_saves_a_picture_of_shapes_and_text(page, tmp_path, name):
+    page.emulate_media(reduced_motion="reduce")
+    open_figure(page, FIGURES[name].make(NAMES), tmp_path)
+    said = [page.locator(place).inner_text() for place in ("h1", "#details", "#say")]
+    files = {}
+    for kind in ("svg", "png"):
+        with page.expect_download() as download:
+            page.locator(f"#save [value={kind}]").click()
+        download.value.save_as(files.setdefault(kind, tmp_path / f"picture.{kind}"))
+    drawn = ElementTree.parse(files["svg"])
+    words = " ".join(" ".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")).split()
+    assert [word for text in said for word in text.split() if word not in words] == []
+    assert len(list(drawn.iter())) > 20
+    with Image.open(files["png"]) as picture:
+        assert picture.width > 1200
+        assert len(picture.convert("RGB").getcolors(1_000_000)) > 20
+    assert page.heard == []
 
 
 # Many lines
