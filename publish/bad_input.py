@@ -751,7 +751,7 @@ WRITING = [
       for name in ("bos_token_id", "eos_token_id") for wrong in (None, 50)),
     *((f"`pad_token_id={wrong}`, set after the decoder was built", write_with_pad(wrong),
        ValueError, f"pad_token_id must be an integer from 0 to 49, got {wrong}") for wrong in (-1, 10**9)),
-    *((f"the cache of another {what}", go_on(**change), ValueError, "the cache is of another text, source or decoder")
+    *((f"the cache of another {what}", go_on(**change), ValueError, "the cache was filled with another text, source")
       for what, change in (("source", {"source": 1.0}), ("text", {"shift": 1}))),
     ("an encoder and a decoder of different widths", write({"encoder": {"hidden_size": 24}}),
      ValueError, "hidden_size is 24 in the encoder, 12 in the decoder: use one"),

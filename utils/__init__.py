@@ -122,7 +122,7 @@ BUILT = {
             "beam_search": "Exercise to think about: why not always beams?",
             "greedy_search": "Exercise 12.3: one greedy step",
             "greedy_step": "Exercise 12.3: one greedy step",
-            "take": "Exercise to think about: why not always beams?",
+            "gather_rows": "Exercise to think about: why not always beams?",
         },
     },
     "13": {

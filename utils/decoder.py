@@ -15,7 +15,7 @@ from utils.generation import beam_search, greedy_search
 from utils.masked_lm import LanguageModelHead
 from utils.support.batches import evaluation_mode
 from utils.support.checks import checked_mask
-from utils.support.decoding import Writer, as_limits, check_cache, check_decoder_config, check_source
+from utils.support.decoding import DecoderStep, as_limits, check_cache, check_decoder_config, check_source
 from utils.weights import rename_decoder_weight, rename_weights
 
 # The model
@@ -69,7 +69,7 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
             self.cross_attention = MultiHeadAttention(config)
             self.cross_attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
-    def look_across(
+    def cross_attend(
         self, hidden_states: Tensor, source: EncodedText, cache: LayerCache, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from the text (B, T, H) to the source, whose keys and values are computed once per cache."""
@@ -97,7 +97,7 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         # 2. look across
         cross_weights = None
         if source is not None:
-            attended, cross_weights = self.look_across(hidden_states, source, cache, output_attentions)
+            attended, cross_weights = self.cross_attend(hidden_states, source, cache, output_attentions)
             hidden_states = self.cross_attention_norm(hidden_states + self.dropout(attended))
         # 3. each token alone
         transformed = self.feed_forward(hidden_states)
@@ -256,7 +256,7 @@ class EncoderDecoder(nn.Module):
         limits = as_limits(self.decoder.config, max_length, num_beams)
         with evaluation_mode(self):
             states = self.encoder(input_ids, attention_mask).last_hidden_state
-            writer = Writer(self.decoder, states, attention_mask, limits, use_cache)
+            writer = DecoderStep(self.decoder, states, attention_mask, limits, use_cache)
             if num_beams > 1:
                 return beam_search(writer, limits)
             ids = greedy_search(writer.next_logits, writer.begin(limits), limits.end, max_length)

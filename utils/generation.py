@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from utils.support.decoding import Writer, WritingLimits
+from utils.support.decoding import DecoderStep, WritingLimits
 
 
 def greedy_step(next_scores: Callable, ids: Tensor, end: int) -> Tensor:
@@ -35,7 +35,7 @@ def greedy_search(
 NO_TEXT = -1e9  # the score of a beam without a text
 
 
-def beam_search(writer: Writer, limits: WritingLimits) -> Tensor:
+def beam_search(writer: DecoderStep, limits: WritingLimits) -> Tensor:
     """Return the finished text with the best mean log-probability per token, (B, up to max_length), padded at its end.
 
     For each source, the K = `num_beams` most likely unfinished texts are continued, and the K best finished texts are
@@ -57,16 +57,16 @@ def beam_search(writer: Writer, limits: WritingLimits) -> Tensor:
         sums = scores[..., None] + log_probabilities.view(B, K, V)
         sums, indices = sums.flatten(1).topk(2 * K)  # (B, 2K), since K of them at most can end
         beams, tokens = indices // V, indices % V
-        longer = torch.cat([take(texts, beams), tokens[..., None]], dim=-1)  # (B, 2K, T + 1)
+        longer = torch.cat([gather_rows(texts, beams), tokens[..., None]], dim=-1)  # (B, 2K, T + 1)
         ended = (tokens == limits.end) | (limits.max_length == T + 1)
 
         means = (sums / T).masked_fill(~(ended & running[:, None]), NO_TEXT)
         padded = F.pad(longer, (0, limits.max_length - T - 1), value=limits.pad)
         finished_scores, best = torch.cat([finished_scores, means[:, :K]], dim=1).topk(K)
-        finished = take(torch.cat([finished, padded[:, :K]], dim=1), best)
+        finished = gather_rows(torch.cat([finished, padded[:, :K]], dim=1), best)
 
         scores, best = sums.masked_fill(ended, NO_TEXT).topk(K)
-        texts = take(longer, best)
+        texts = gather_rows(longer, best)
         rows = K * torch.arange(B, device=device)[:, None] + beams.gather(1, best)  # which beams go on
         writer.reorder(rows.flatten())
         running &= scores[:, 0] / T > finished_scores.amin(dim=1)
@@ -74,6 +74,6 @@ def beam_search(writer: Writer, limits: WritingLimits) -> Tensor:
     return finished[:, 0, : ends.int().argmax(dim=1).max() + 2]
 
 
-def take(texts: Tensor, rows: Tensor) -> Tensor:
+def gather_rows(texts: Tensor, rows: Tensor) -> Tensor:
     """Return the rows (B, K) of texts (B, N, T), as (B, K, T). Built in notebook 12, for beam search."""
     return texts.gather(1, rows[..., None].expand(-1, -1, texts.size(-1)))

@@ -85,12 +85,12 @@ def mask_tokens(
     check_ids("input_ids", input_ids, len(tokenizer.vocab))
     special = torch.tensor([tokenizer.vocab[token] for token in SPECIAL_TOKENS], device=input_ids.device)
     words = torch.tensor(sorted(set(tokenizer.vocab.values()) - set(special.tolist())))
-    chance, fate = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)  # (B, S) each
+    select_draw, action_draw = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)  # (B, S) each
     random_words = words[torch.randint(len(words), input_ids.shape, generator=generator)].to(input_ids.device)
-    chance = chance.masked_fill(torch.isin(input_ids, special), 1.0)  # never selected
-    if not (chance < 1).any():
+    select_draw = select_draw.masked_fill(torch.isin(input_ids, special), 1.0)  # never selected
+    if not (select_draw < 1).any():
         raise ValueError("input_ids contain only special tokens: use rows of text")
-    selected = (chance < probability) | (chance == chance.min())  # at least one word
-    hidden = torch.where(selected & (fate < 0.8), tokenizer.vocab["[MASK]"], input_ids)
-    hidden = torch.where(selected & (fate >= 0.9), random_words, hidden)
+    selected = (select_draw < probability) | (select_draw == select_draw.min())  # at least one word
+    hidden = torch.where(selected & (action_draw < 0.8), tokenizer.vocab["[MASK]"], input_ids)
+    hidden = torch.where(selected & (action_draw >= 0.9), random_words, hidden)
     return hidden, input_ids.masked_fill(~selected, -100)

@@ -21,9 +21,9 @@ RECORDER = "a view of attention"  # the name of `record_attention` in transforme
 HOOKED = "_output_capturing_hooks_installed"  # transformers' mark on models that it has given hooks
 # arguments of a layer by which its weights are not the plain softmax of queries and keys
 EXTRA_TERMS = {
-    "softcap": "soft-capping bends its scores",
-    "s_aux": "attention sinks take a share of each row",
-    "position_bias": "a bias for each distance is added to its scores",
+    "softcap": "soft-caps its scores",
+    "s_aux": "gives attention sinks a share of each row",
+    "position_bias": "adds a bias for each distance to its scores",
 }
 SIDES = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
 
@@ -179,8 +179,7 @@ def read_neurons(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> tuple[T
     ValueError unless the model's weights are the softmax of its queries and keys, as a neuron view shows them.
     """
     weights, family = read_weights(model, inputs)["all"], family_of(model)
-    views = "head_view and model_view draw it"
-    not_alone = f"the weights of a {family} are not the softmax of its queries and keys alone"
+    instead = "use head_view or model_view"
     register()
     CALLS.clear()
     try:
@@ -188,18 +187,21 @@ def read_neurons(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> tuple[T
             model(**inputs)
         found = list(CALLS)
     except NotPlainSoftmax as reason:
-        raise ValueError(f"{not_alone}: {reason}. {views}") from None
+        raise ValueError(f"neuron_view needs plain softmax attention, but {family} {reason}: {instead}") from None
     finally:
         CALLS.clear()
     if len(found) != len(weights):
         raise ValueError(
             f"the queries and keys of a {family} cannot be read: {len(found)} of its {len(weights)} layers use the "
-            f"attention interface of transformers. {views}"
+            f"attention interface of transformers: {instead}"
         )
     if len(sizes := {call.query.size(-1) for call in found}) > 1:
-        raise ValueError(f"the heads of a {family} differ in their size D, {sorted(sizes)}. {views}")
+        raise ValueError(f"the heads of a {family} differ in their size D, {sorted(sizes)}: {instead}")
     queries, keys, masks, recorded = (torch.cat([part.float() for part in parts]) for parts in zip(*found, strict=True))
     difference = (recorded - weights).abs().max().item()
     if not difference <= (1e-5 if next(model.parameters()).dtype in (torch.float, torch.double) else 1e-2):
-        raise ValueError(f"{not_alone} (they differ by {difference:.2g}), so a neuron view would be wrong. {views}")
+        raise ValueError(
+            f"neuron_view needs plain softmax attention, but the weights of {family} differ from it by "
+            f"{difference:.2g}: {instead}"
+        )
     return queries, keys, weights, masks < -1e4  # a mask adds the smallest number of the dtype

@@ -21,10 +21,10 @@ REFUSED = {
     "mpnet": (ENCODER, "queries and keys of a mpnet cannot be read: 0 of its 2 layers"),
     "deberta-v2": (ENCODER, "queries and keys of a deberta-v2 cannot be read"),
     "bloom": ({"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 100}, "of a bloom cannot be read"),
-    "gemma2": (WIDER, "weights of a gemma2 are not the softmax of its queries and keys alone: soft-capping"),
+    "gemma2": (WIDER, "needs plain softmax attention, but gemma2 soft-caps its scores"),
     "gpt_oss": (
         WIDER | {"num_local_experts": 2, "num_experts_per_tok": 1},
-        "weights of a gpt_oss are not the softmax of its queries and keys alone: attention sinks",
+        "needs plain softmax attention, but gpt_oss gives attention sinks a share",
     ),
 }
 
@@ -74,7 +74,7 @@ def test_weights_are_softmax_of_queries_and_keys(family, tokenizer):
 def test_unsupported_neuron_views_raise_and_weights_are_drawn(family, tokenizer):
     settings, message = REFUSED[family]
     model = sharp_model(family, settings)
-    with pytest.raises(ValueError, match=f"(?s){message}.*head_view and model_view draw it"):
+    with pytest.raises(ValueError, match=f"(?s){message}.*: use head_view or model_view"):
         neuron_view(model, tokenizer, TEXT)
     panel = data_of(head_view(model, tokenizer, TEXT))["attention"]["all"]
     assert (panel["attn"] - own_weights(model, input_ids=ids_of(TEXT))).abs().max() <= 0.5001e-4
@@ -85,7 +85,7 @@ def test_views_are_equal_in_any_precision(number, tokenizer):
     """Soft-capping hardly moves the flat weights of a new model, and rounding moves others more."""
     torch.manual_seed(0)
     flat = AutoModel.from_config(AutoConfig.for_model("gemma2", **WIDER)).eval().to(number)
-    with pytest.raises(ValueError, match=r"of a gemma2 .* soft-capping bends its scores"):
+    with pytest.raises(ValueError, match="but gemma2 soft-caps its scores: use head_view or model_view"):
         neuron_view(flat, tokenizer, TEXT)
     for family in ("bert", "llama", "gpt2"):
         neuron_view(sharp_model(family, FAMILIES[family]).to(number), tokenizer, TEXT)
@@ -101,7 +101,7 @@ def test_weights_that_differ_from_softmax_raise(tokenizer, monkeypatch):
 
     monkeypatch.setattr(modeling_bert, "eager_attention_forward", twice_as_sharp)
     model = sharp_model("bert", ENCODER)
-    with pytest.raises(ValueError, match=r"weights of a bert are not .* alone \(they differ by 0.\d+\)"):
+    with pytest.raises(ValueError, match=r"the weights of bert differ from it by 0.\d+: use"):
         neuron_view(model, tokenizer, TEXT)
 
 
@@ -146,7 +146,7 @@ def test_one_side_of_an_encoder_decoder(tokenizer):
     for side in (bart.get_encoder(), bart.get_decoder()):
         assert data_of(neuron_view(side, tokenizer, TEXT))["attention"]["all"]["left_text"] == TEXT.split()
         assert_softmax_of_queries_and_keys(read_heads(side, tokenizer, TEXT), own_weights(side, input_ids=ids_of(TEXT)))
-    with pytest.raises(ValueError, match=r"weights of a t5 are not the softmax .* a bias for each distance"):
+    with pytest.raises(ValueError, match="but t5 adds a bias for each distance"):
         neuron_view(t5.get_encoder(), tokenizer, TEXT)
 
 
@@ -487,7 +487,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, "--model", "bert"], "load both from the same checkpoint"),  # a folder without a tokenizer
         ([TEXT, "--model", "vit"], "a vit reads no token ids"),
         ([TEXT, "--model", "t5"], "pass the second with --pair"),
-        ([TEXT, "--model", "gemma", "--view", "neuron"], "soft-capping bends its scores. head_view and model_view"),
+        ([TEXT, "--model", "gemma", "--view", "neuron"], "soft-caps its scores: use head_view or model_view"),
         ([" ", *of_model], "must not be empty"),
         ([TEXT, *of_model, "--pair", ""], "must not be empty"),
         ([TEXT, *of_model, "--layer", "9"], "layer must be one of the layers shown, [0, 1], got 9"),

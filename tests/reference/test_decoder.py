@@ -250,7 +250,7 @@ def test_cache_refuses_what_it_was_not_computed_from(pair, changed):
     if changed == "nothing":
         decoder(text[:, :3], None, states, mask, cache=cache)
         return
-    words = "^the cache is of another text, source or decoder: pass those again, or a new cache$"
+    words = r"^the cache was filled with another text, source or decoder: pass the same ones, or call new_cache\(\)$"
     with pytest.raises(ValueError, match=words):
         decoder(text[:, :3], None, states, mask, cache=cache)
 

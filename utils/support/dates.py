@@ -72,7 +72,7 @@ def decode(ids: Tensor) -> list[str]:
 
 
 def readable(name: str, text, default: str, characters: str = CHARACTERS, most: int = 40) -> str:
-    """Return a reader's text in lower case, without other characters, and the beginning of a long one; print so.
+    """Return a reader's text in lower case, without other characters, and the beginning of a long one, with a notice.
 
     If it is not a text, or nothing is left of it, return the default.
     """

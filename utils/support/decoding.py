@@ -60,11 +60,13 @@ def check_cache(cached: int, given: tuple, input_ids: Tensor, *source: Tensor | 
     if cached and not torch.compiler.is_compiling():
         pairs = zip(given, (input_ids[:, :cached], *source), strict=True)
         if not all(is_same(old, new) for old, new in pairs):
-            raise ValueError("the cache is of another text, source or decoder: pass those again, or a new cache")
+            raise ValueError(
+                "the cache was filled with another text, source or decoder: pass the same ones, or call new_cache()"
+            )
 
 
 def is_same(old, new) -> bool:
-    """Whether two things are one and the same, or tensors with the same numbers."""
+    """Return True for the same object, or for tensors with equal values."""
     both = isinstance(old, Tensor) and isinstance(new, Tensor)
     return old is new or (both and old.shape == new.shape and bool((old == new).all()))
 
@@ -91,7 +93,7 @@ def as_limits(config: BertConfig, max_length: int, num_beams: int) -> WritingLim
     return WritingLimits(start, end, pad, max_length, num_beams)
 
 
-class Writer:
+class DecoderStep:
     """Next-token scores of a decoder, with each source repeated once per beam."""
 
     def __init__(

@@ -11,7 +11,7 @@ from utils.support.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_t
 
 
 def text_or_pair(text) -> tuple[str, ...]:
-    """Return a reader's text, or the first two of several, as a tuple; of long ones the beginning, and print so.
+    """Return a reader's text, or the first two of several, as a tuple; of long ones the beginning, and print a notice.
 
     At most 500 characters together, so never more than the 512 tokens that an encoder reads.
     """
@@ -26,7 +26,7 @@ def text_or_pair(text) -> tuple[str, ...]:
 
 
 def index_of(word: str, tokens: Sequence[str]) -> int:
-    """Return the first position of a token, ignoring case; if it is missing, print so and use the first word.
+    """Return the first position of a token, ignoring case; if it is missing, print a notice and use the first word.
 
     A cell that follows one word of a sentence then still runs when a reader types another sentence. ValueError if
     there are no tokens.
@@ -49,7 +49,7 @@ def as_token(word: str, tokenizer) -> str:
 
 
 def first_piece(word: str, tokenizer) -> int:
-    """Return a word's id; if it is not in the vocabulary, print so and use its first piece."""
+    """Return a word's id; if it is not in the vocabulary, print a notice and use its first piece."""
     pieces = tokenizer.tokenize(word) or ["[UNK]"]
     if len(pieces) > 1 or pieces == ["[UNK]"]:
         print_once(f"“{word}” is not in this vocabulary, so this cell follows “{pieces[0]}”")
@@ -92,7 +92,7 @@ def validated(name: str, value, default, count: int | None = None):
 
 
 def first_words(text: str, count: int) -> list[str]:
-    """Return the words of a reader's text; of a long one the first `count`, of at most 500 characters, and print so."""
+    """Return the words of a reader's text; of a long one, with a notice, the first `count`, at most 500 characters."""
     words = text.strip()[:500].split()[:count]
     if words != text.split():
         print(f"This text is long, so only its beginning is read: {len(words)} words, up to “{words[-1]:.20}”.")
@@ -100,7 +100,7 @@ def first_words(text: str, count: int) -> list[str]:
 
 
 def clamp(name: str, value: int, count: int, minimum: int = 0) -> int:
-    """Return an integer typed by a reader, such as a layer; outside minimum … count - 1, print so, return the nearest.
+    """Return an integer typed by a reader, such as a layer; outside minimum … count - 1 the nearest one, with a notice.
 
     A value that is not an integer becomes `minimum`.
     """
