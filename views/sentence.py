@@ -319,6 +319,8 @@ def title_of(sentences: Sequence[Sentence], compared: tuple[Tensor, Tensor] | No
         row = merge(sentences[0].weights[layer, head], drawn.ids[0], drawn.ids[0], len(names))[token]
         most = int(row.argmax())
         return f"{quoted(names[token])} looks most at {'itself' if most == token else quoted(names[most])}"
+    if token not in drawn.ids[1]:
+        return f"{quoted(names[token])} is in one text only"
     change = compared[1][layer, head, token] - compared[0][layer, head, token]
     lost, won = int(change.argmin()), int(change.argmax())
     source, goal = names[lost] or drawn.names[1][lost], drawn.names[1][won] or names[won]

@@ -107,6 +107,19 @@ def test_two_texts_in_one_picture(page, tmp_path, width, encoder, tokenizer):
     assert close(numbers(page, ".word"), whole_words(other[3, 1], ids)[11])
 
 
+def test_a_word_of_one_text_alone_has_nothing_to_compare(page, tmp_path):
+    weights = [torch.full((1, 1, 1, count, count), 1 / count) for count in (3, 2)]
+    view = sentence_view(weights[0], ["a", "b", "c"], token="b", other=(weights[1], ["a", "c"]))
+    open_figure(page, view, tmp_path)
+    assert page.locator("h1").text_content() == "“b” is in one text only"
+    assert view.summary.startswith("“b” is in one text only: ")
+    assert page.locator("#say").text_content() == "“b” is in one text only, where it gives 0.33 to “a”."
+    assert close(ribbon_widths(page), weights[0][0, 0, 0, 1])
+    assert ribbon_widths(page, ".ribbon.below").sum() == 0
+    page.locator(".word").first.click()
+    assert "0.33 of the attention of “a” moves" in page.locator("h1").text_content()
+
+
 def test_whole_words_are_one_switch_away(page, tmp_path, encoder, tokenizer):
     page.emulate_media(reduced_motion="reduce")
     text = "Ian was unbelievably tired."

@@ -68,6 +68,7 @@ function title() {
     const most = largest(one);
     return `${asker} looks most at ${most === token ? "itself" : quoted(names[most])}`;
   }
+  if (!isInBoth()) return `${asker} is in one text only`;
   const change = other.map((share, i) => share - one[i]), lost = change.indexOf(Math.min(...change)), won = largest(change);
   const all = format(sum(change.map(Math.abs)) / 2);
   return `${all} of the attention of ${asker} moves, mainly from ${quoted(names[lost] || second[lost])} to ${quoted(second[won] || names[won])}`;
@@ -84,7 +85,13 @@ function sentence(token, shares, others, names, second) {
   return `With ${quoted(labels[state.text])} instead of ${quoted(labels[was])}, ${quoted(names[to])} gets ${format(row(state.text)[state.target])}, not ${format(then)}. ${now}`;
 }
 
+const isInBoth = () => shown().every((text) => has(text, state.token));
+
 function comparison(token, shares, others, names, second) {
+  if (!isInBoth()) {
+    const own = names[token] ? shares : others, most = largest(own);
+    return `${quoted(names[token] || second[token])} is in one text only, where it gives ${format(own[most])} to ${most === token ? "itself" : quoted((names[token] ? names : second)[most])}.`;
+  }
   const change = shares.map((share, i) => Math.abs(others[i] - share)), most = largest(change);
   const [one, other] = place.row ? sideNames() : ["on the left", "on the right"];
   const [a, b] = [names[most] || second[most], second[most] || names[most]].map((name) => (most === token && name === names[token] ? "itself" : quoted(name)));

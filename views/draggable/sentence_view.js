@@ -2,9 +2,9 @@
 // sentence or model is drawn below the same words.
 
 explain(
-  "Choose a word: click or tap it, or press \u2190 and \u2192. Choose a head, one way of looking, on the map, or press \u2191 and " +
-  "\u2193: the bluer, the more it gives, or the more of its attention moves. All ribbons of a text together are 1 wide; what " +
-  "isn\u2019t needed goes to a token such as [CLS].",
+  "Choose a word and a head: click or tap them, or press the arrow keys. The bluer a head, the more it gives or, of two " +
+  "texts, the more of its attention moves. All ribbons of a text together are 1 wide; what isn\u2019t needed goes to a token " +
+  "such as [CLS].",
 );
 
 const controls = add(figure, "div", { class: "controls" });
