@@ -39,6 +39,7 @@ from tests.exercises.hand_ins import (
     HEAD,
     HONEST,
     HOSTILE,
+    NOTEBOOK,
     NUMBERS,
     RIGHT,
     SOLVED,
@@ -52,6 +53,13 @@ from tests.helpers import ROOT, unix_only
 pytestmark = pytest.mark.long
 OF = sum(POINTS[number] for number in NUMBERS if find_check(number))
 ODD_NAMES = ["n: a", "n? a", "N? A", "-rf", "\udcff", "$(ls)", "a\nb", "Zoë 😀", "x" * 240]
+SWAPPED = {"3.2": SOLVED["3.2"].replace("dim=-1", "dim=-2"), "3.3": SOLVED["3.3"]}
+FOLLOWING = {  # hand-ins whose 3.3 calls their own 3.2, and the sign of 3.2 in the table
+    "3.2 wrong": (SWAPPED, "0"),
+    "3.2 not attempted": ({"3.3": SOLVED["3.3"]}, "·"),
+    "3.2 exits": (SWAPPED | {"3.2": f"import os\nos._exit(0)\n{SOLVED['3.2']}"}, "!"),
+    "3.2 renamed": ({n: source.replace("my_attention", "meine") for n, source in SWAPPED.items()}, "0"),
+}
 PARTLY = {"3.4": RIGHT["3.4"], "3.1": RIGHT["3.1"].replace("(2, 7, 5)", "(2, 5, 7)")}
 WINDOW = """\
 def window_attention(query, key, value, attention_mask, reach):
@@ -68,7 +76,7 @@ def short(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def graded(short, tmp_path_factory) -> dict[str, Row]:
+def graded(tmp_path_factory) -> dict[str, Row]:
     """The rows of a class that is honest, by name."""
     folder = tmp_path_factory.mktemp("honest")
     paths = [hand_in(folder / f"{name}.ipynb", RIGHT, change) for name, change in CHANGES.items()]
@@ -76,13 +84,17 @@ def graded(short, tmp_path_factory) -> dict[str, Row]:
         *honest(folder, NUMBERS),
         hand_in(folder / "partly.ipynb", PARTLY),
         hand_in(folder / "empty.ipynb", {}),
+        hand_in(
+            folder / "both wrong.ipynb", SWAPPED | {"3.3": SOLVED["3.3"].replace("@ self.v", "@ self.k")}, short=False
+        ),
+        *(hand_in(folder / f"{name}.ipynb", cells, short=False) for name, (cells, _) in FOLLOWING.items()),
         hand_in(folder / "theirs.ipynb", {"3.4": "from utils.attention import causal_mask as f\ncheck('3.4', f)"}),
     ]
     content = json.loads((folder / "as it is.ipynb").read_text("utf-8"))
     content["metadata"]["kernelspec"] = {"name": "julia-9", "language": "julia"}
     (folder / "of another kernel, with a BOM.ipynb").write_text("\ufeff" + json.dumps(content), "utf-8")
     paths.append(folder / "of another kernel, with a BOM.ipynb")
-    rows = grade(short, paths, functools.partial(write_csv, folder / "grades.csv"), processes=2)
+    rows = grade(NOTEBOOK, paths, functools.partial(write_csv, folder / "grades.csv"), processes=2)
     assert [row.name for row in rows] == [path.stem for path in paths]
     return {row.name: row for row in rows} | {"csv": folder / "grades.csv"}
 
@@ -107,6 +119,16 @@ def test_partly_right_hand_ins_get_hints(graded):
     assert {kind for kind, _ in graded["empty"].verdicts.values()} == {"not attempted"}
 
 
+def test_later_exercise_is_judged_with_ours_in_place_of_an_earlier_answer(graded):
+    for name, (_, sign) in FOLLOWING.items():
+        row = graded[name]
+        assert row.follows == {"3.3": ["3.2"]}, report([row])
+        assert re.search(rf"^ *{name} +· +{re.escape(sign)} +3\* +· +3$", report([row]), re.MULTILINE), report([row])
+    words = "correct with our answer to 3.2 in place of yours. Alone: not yet. Softmax runs over the queries."
+    assert graded["3.2 wrong"].verdicts["3.3"][1].startswith(words)
+    assert (graded["both wrong"].total, graded["both wrong"].follows) == (0, {})
+
+
 def test_reference_implementation_as_answer_is_noted(graded):
     assert graded["theirs"].remarks == ["3.4 answers with causal_mask of utils"]
     assert graded["theirs"].points("3.4") == 0
@@ -117,8 +139,8 @@ def test_table_and_csv_agree(graded):
         rows = {row["name"]: row for row in csv.DictReader(file)}
     lines = report([graded[name] for name in rows]).splitlines()
     for name, row in rows.items():
-        assert (int(row["points"]), int(row["of"])) == (graded[name].total, OF)
-        assert sum(int(row[number]) for number in NUMBERS) == int(row["points"])
+        assert (int(row["points"]), int(row["of"])) == (graded[name].total, 9)
+        assert sum(int(row[number]) for number in graded[name].verdicts) == int(row["points"])
         assert next(line for line in lines if line.strip().startswith(f"{name} ")).split()[-1] == row["points"]
         assert [row[f"{number} comment"] for number in NUMBERS] == [graded[name].verdicts[n][1] for n in NUMBERS]
 
@@ -339,35 +361,3 @@ def test_ctrl_c_saves_what_is_graded(short, tmp_path):
 def test_other_notebook_is_reported(tmp_path):
     (row,) = grade(original("04"), [hand_in(tmp_path / "03.ipynb", RIGHT)])
     assert "03.ipynb is another notebook: it checks exercise 3." in report([row])
-
-
-FOLLOWING = {  # what is handed in for 3.2, with the published 3.3 that calls it, and what 3.2 gets
-    "wrong": (SOLVED["3.2"].replace("dim=-1", "dim=-2"), "0"),
-    "not attempted": ("", "·"),
-    "stopped": (f"while True: pass\n{SOLVED['3.2']}", "!"),
-}
-
-
-def test_later_exercise_is_judged_with_ours_in_place_of_an_earlier_answer(tmp_path):
-    """Also under another name, and not if the later answer is wrong itself."""
-    later = {"3.3": SOLVED["3.3"]}
-    paths = [
-        hand_in(tmp_path / f"{name}.ipynb", later | ({"3.2": cell} if cell else {}), short=False)
-        for name, (cell, _) in FOLLOWING.items()
-    ]
-    renamed = {
-        n: source.replace("my_attention_weights", "meine")
-        for n, source in (later | {"3.2": FOLLOWING["wrong"][0]}).items()
-    }
-    paths.append(hand_in(tmp_path / "renamed.ipynb", renamed, short=False))
-    both = {"3.2": FOLLOWING["wrong"][0], "3.3": SOLVED["3.3"].replace("@ self.value", "@ self.key")}
-    paths.append(hand_in(tmp_path / "both wrong.ipynb", both, short=False))
-    rows = {row.name: row for row in grade(original("03"), paths, seconds=5)}
-    for name, row in rows.items():
-        assert row.follows == ({} if name == "both wrong" else {"3.3": ["3.2"]}), report([row])
-        assert row.points("3.2") == 0
-    assert rows["wrong"].total == POINTS["3.3"]
-    words = "correct with our answer to 3.2 in place of yours. Alone: not yet. Softmax runs over the queries."
-    assert rows["wrong"].verdicts["3.3"][1].startswith(words)
-    for name, (_, sign) in FOLLOWING.items():
-        assert re.search(rf"^ *{name} +· +{re.escape(sign)} +3\* +· +3$", report([rows[name]]), re.MULTILINE)
