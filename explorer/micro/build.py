@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 from torch import Tensor
 
 from explorer.explorer import START, fingerprint, make_style, shorten
+from explorer.micro import run
 from explorer.npm import Package, fetch, read_member
 from utils.encoder import TransformerEncoder
 from utils.search import embed
@@ -38,22 +39,24 @@ FILES = {
     "library": "python_stdlib.zip",
     "model": "model.gzip",
 }
-TEXTS = ("time flies", "hours go by quickly")
+TEXTS = ("time flies", "hours go by quickly", "a fly has two wings")
 CHARACTERS = 300  # of a text
 WORDS = "embeddings.word_embeddings.weight"  # half of all weights
 STEPS = {"words": 255, "others": 1023}  # of a row's largest weight: 9 and 11 bits, so that the page fits 35 MB
-# What a reader may try: a piece of a line of microbert.py, what to put in its place, and what that asks
+# What a reader may try: a piece of a line of microbert.py, what to put in its place, what that asks, and texts for it
 IDEAS = (
     (
         "math.exp(score - largest)",
         "1.0",
-        "Every token now attends to all tokens equally. Does the order of your answers change?",
+        "Every token now attends to all tokens equally. Is the same text still nearest?",
+        TEXTS,
     ),
-    ("math.sqrt(size) for key", "1 for key", "The scores are no longer divided, and attention becomes sharper."),
+    ("math.sqrt(size) for key", "1 for key", "The scores are no longer divided, and attention becomes sharper.", TEXTS),
     (
         "map(model.rows, names, (ids, range(len(ids))",
         "map(model.rows, names, (ids, [0] * len(ids)",
-        "Every token is at position 0. Compare “dog bites man” with “man bites dog”, before and after.",
+        "Every token is at position 0. Who bites whom?",
+        ("dog bites man", "man bites dog"),
     ),
 )
 # The page may fetch its own files only; this also applies to its workers, which are blobs
@@ -101,19 +104,28 @@ def pack(folder: Path, tensors: Mapping[str, np.ndarray]) -> bytes:
     return gzip.compress(b"".join([len(head).to_bytes(4, "little"), head, *parts]), compresslevel=6, mtime=0)
 
 
-def differences(folder: Path, tensors: Mapping[str, np.ndarray]) -> Tensor:
-    """Return how much rounding changes the cosine of each pair of a query and a company."""
+def differences(folder: Path, changed: Path) -> Tensor:
+    """Return how much rounding, in the folder `changed`, changes the cosine of each pair of a query and a company."""
     texts = [company.text for company in companies()], [query for query, _ in company_queries()]
-    with tempfile.TemporaryDirectory() as name:
-        changed = Path(shutil.copytree(folder, name, dirs_exist_ok=True))
-        save_file(rounded(tensors), changed / "model.safetensors")
-        tables = []
-        for path in (folder, changed):
-            encoder, tokenizer = TransformerEncoder.from_checkpoint(path), WordPieceTokenizer.from_checkpoint(path)
-            vectors, queries = (embed(part, encoder, tokenizer) for part in texts)
-            tables.append(queries @ vectors.T)
+    tables = []
+    for path in (folder, changed):
+        encoder, tokenizer = TransformerEncoder.from_checkpoint(path), WordPieceTokenizer.from_checkpoint(path)
+        vectors, queries = (embed(part, encoder, tokenizer) for part in texts)
+        tables.append(queries @ vectors.T)
     before, after = tables
     return (before - after).abs()
+
+
+def first_answer(source: str, folder: Path) -> dict:
+    """Run the file on TEXTS as the page does: what it shows until the reader runs it."""
+
+    def ask(function: str, texts: Sequence[str], **others) -> dict:
+        inputs = {"source": source, "texts": texts, "folder": str(folder), **others}
+        return json.loads(run.answer(function, json.dumps(inputs)))
+
+    each = [ask("vector", [text]) for text in TEXTS]
+    end = ask("finish", TEXTS, vectors=[found["value"] for found in each])
+    return {"texts": TEXTS, "each": each, "end": end}
 
 
 def line_to_write(source: str) -> int:
@@ -129,11 +141,10 @@ def lines_of_code(source: str) -> int:
     return len([line for line in re.sub(r'"""[\s\S]*?"""', "", source).splitlines() if line.strip()])
 
 
-def idea(source: str, old: str, new: str, asks: str) -> str:
-    """Return an item of the page's list of ideas, with the line to change."""
+def idea(source: str, old: str, new: str, asks: str, texts: Sequence[str]) -> dict:
+    """Return an idea for the page, with the line to change."""
     (line,) = (number for number, line in enumerate(source.splitlines(), 1) if old in line)
-    old, new = html.escape(old), html.escape(new)
-    return f"<li>Line {line}: replace <code>{old}</code> by <code>{new}</code>. {html.escape(asks)}</li>"
+    return {"line": line, "old": old, "new": new, "asks": asks, "texts": texts}
 
 
 def make_files(pyodide: Path, folder: Path, tensors: Mapping[str, np.ndarray]) -> dict[str, bytes]:
@@ -150,9 +161,15 @@ def make_files(pyodide: Path, folder: Path, tensors: Mapping[str, np.ndarray]) -
 
 
 def make_page(
-    source: str, files: Mapping[str, bytes], lock: dict, layers: int, changes: Tensor, pages: Mapping[str, str]
+    source: str,
+    files: Mapping[str, bytes],
+    lock: dict,
+    layers: int,
+    changes: Tensor,
+    saved: dict,
+    pages: Mapping[str, str],
 ) -> str:
-    """Return the page; `pages` maps notebook numbers to pages of the site."""
+    """Return the page with a saved answer; `pages` maps notebook numbers to pages of the site."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.iterdir() if path.is_file()}
     program, worker = shorten(read["page.js"]), shorten(read["worker.js"])
     style = make_style((PARTS.parent / "base.css").read_text("utf-8"), read["micro.css"])
@@ -163,6 +180,8 @@ def make_page(
         "files": {kind: {"path": f"{ASSETS}/{name}", "size": len(files[name])} for kind, name in FILES.items()},
         "lock": {"info": lock["info"], "packages": {}},  # of Pyodide: no package beyond the standard library
         "runner": read["run.py"],
+        "saved": saved,
+        "ideas": [idea(source, *each) for each in IDEAS],
     }
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
@@ -174,6 +193,7 @@ def make_page(
         "line": str(data["line"]),
         "first": html.escape(TEXTS[0]),
         "second": html.escape(TEXTS[1]),
+        "third": html.escape(TEXTS[2]),
         "model": "all-MiniLM-L6-v2",
         "characters": str(CHARACTERS),
         "megabytes": f"{sum(map(len, files.values())) / 1e6:.0f}",
@@ -181,7 +201,6 @@ def make_page(
         "mean": f"{float(changes.mean()):.1g}",
         "pairs": f"{changes.numel():,}",
         "version": PYODIDE.version,
-        "ideas": "\n".join(idea(source, *each) for each in IDEAS),
     }
     page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], START), read["page.html"])
     return re.sub(r"%([a-z]+)%", lambda placeholder: inserted[placeholder[1]], page)
@@ -195,7 +214,12 @@ def build(site: Path, cache: Path, pages: Mapping[str, str], folder: Path | None
     files = make_files(pyodide, folder, tensors)
     lock = json.loads(read_member(pyodide, "pyodide-lock.json"))
     layers = json.loads((folder / "config.json").read_text("utf-8"))["num_hidden_layers"]
-    page = make_page(SOURCE.read_text("utf-8"), files, lock, layers, differences(folder, tensors), pages)
+    source = SOURCE.read_text("utf-8")
+    with tempfile.TemporaryDirectory() as name:
+        restored = Path(shutil.copytree(folder, name, dirs_exist_ok=True))  # the weights of the page
+        save_file(rounded(tensors), restored / "model.safetensors")
+        changes, saved = differences(folder, restored), first_answer(source, restored)
+    page = make_page(source, files, lock, layers, changes, saved, pages)
     (site / ASSETS).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         write_file(site / ASSETS / name, content)

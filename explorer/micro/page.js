@@ -1,4 +1,4 @@
-// The page: download Python and the model once, run the file in two workers, one for each text, and show the answer.
+// The page: download Python and the model once, run the file in workers, a text in each, and show the answer.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const by = (id) => document.getElementById(id);
 const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
@@ -7,7 +7,9 @@ let crew = null; // the workers, once a run has started them
 let downloads = null; // the promise of what the workers need
 let aborter;
 let turn = 0; // of a run; Stop begins a new one
-let known = { source: "", answers: new Map() }; // the vectors of texts, for this version of the file
+const known = new Map(); // the vectors of texts, by version of the file
+const saved = new Map(DATA.saved.texts.map((text, i) => [text, DATA.saved.each[i]])); // those that came with the page
+const printed = new Map(); // by texts: what the last versions of the file printed
 
 class Stopped extends Error {}
 
@@ -75,7 +77,7 @@ async function makeCrew() {
   });
   const files = await downloads;
   const phone = matchMedia("(pointer: coarse)").matches; // with little memory
-  const hands = phone ? [makeWorker()] : [makeWorker(), makeWorker()];
+  const hands = Array.from({ length: phone ? 1 : navigator.hardwareConcurrency < 4 ? 2 : 3 }, makeWorker);
   const input = { ...files, lock: DATA.lock, runner: DATA.runner };
   hands.ready = Promise.all(hands.map((hand) => hand.ask("start", input)));
   hands.ready.catch(() => 0); // reported where it is awaited
@@ -97,20 +99,25 @@ function showLayers() {
   doing(`Computing ${parts.join(", ")}.`, Math.min(1, sum / computed.length / DATA.layers));
 }
 
-// The vector of each text, from the last run if neither file nor text has changed
+// The vector of each text, from an earlier run of this version of the file, or, next to a text of the reader's, from the page
 async function vectors(hands, code, texts) {
-  if (known.source !== code) known = { source: code, answers: new Map() };
-  const { answers } = known;
+  if (!known.has(code)) known.set(code, new Map());
+  const answers = known.get(code), isOwn = code === DATA.source && texts.some((text) => !saved.has(text));
+  const came = isOwn ? texts.filter((text) => saved.has(text) && !answers.has(text)) : [];
+  for (const text of came) answers.set(text, saved.get(text));
   const missing = [...new Set(texts)].filter((text) => !answers.has(text));
   computed = hands.slice(0, missing.length);
   const found = await Promise.all(missing.map((text, i) => hands[i % hands.length].ask("vector", { source: code, texts: [text] })));
   computed = [];
   missing.forEach((text, i) => answers.set(text, found[i]));
-  return texts.map((text) => answers.get(text));
+  return { each: texts.map((text) => answers.get(text)), came: came.length };
 }
 
+const BOXES = ["first", "second", "third"].map(by);
+const textsNow = () => BOXES.map((box) => box.value).filter((text, i) => i < 2 || text.trim());
+
 async function run() {
-  const mine = ++turn, code = source.value, texts = [by("first").value, by("second").value];
+  const mine = ++turn, code = source.value, texts = textsNow();
   const current = () => { if (mine !== turn) throw new Stopped(); };
   busy(true);
   say("");
@@ -123,13 +130,15 @@ async function run() {
     hands.started = true;
     current();
     doing("Reading the file.", 0);
-    const start = performance.now(), each = await vectors(hands, code, texts);
+    const start = performance.now(), { each, came } = await vectors(hands, code, texts);
     doing("Comparing.", 1);
     const failed = each.find(({ error }) => error);
     const end = failed ?? await hands[0].ask("finish", { source: code, texts, vectors: each.map(({ value }) => value) });
     current();
-    show(texts, each, end);
-    say(`${end.error ? "Stopped by an error after" : "Computed here in"} ${((performance.now() - start) / 1000).toFixed(1)} s.`);
+    show(texts, each, end, code);
+    const seconds = ((performance.now() - start) / 1000).toFixed(1), rest = came ? " The vectors of the other texts came with the page." : "";
+    say(`${end.error ? "Stopped by an error after" : "Computed here in"} ${seconds} s.${rest}`);
+    return !end.error;
   } catch (error) {
     if (mine !== turn || error instanceof Stopped) return;
     crew?.then((hands) => hands.forEach(({ stop }) => stop())).catch(() => 0);
@@ -156,7 +165,7 @@ async function stop() {
 }
 
 function busy(on) {
-  by("run").disabled = on;
+  for (const button of [by("run"), ...document.querySelectorAll(".try")]) button.disabled = on;
   by("stop").disabled = !on;
   if (!on) doing("");
 }
@@ -168,11 +177,30 @@ function say(text, wrong = false) {
 
 const list = (numbers) => numbers.map((number) => number.toFixed(4).replace("-", "−")).join(", ");
 
-function show(texts, each, { printed, error }) {
+// What the file printed for these texts before, as numbers with a text: `0.44 hours go by quickly`
+function showChange(texts, now, code) {
+  const key = JSON.stringify(texts), versions = (printed.get(key) ?? []).filter((one) => one.code !== code);
+  const numbers = (text) => new Map([...text.matchAll(/^(-?\d\.\d\d) (.*)$/gm)].map(([, number, of]) => [of, number.replace("-", "−")]));
+  const before = numbers(versions.at(-1)?.now ?? ""), after = numbers(now);
+  const rows = [...after].filter(([of]) => before.has(of)).map(([of, number]) => make("tr", {}, make("th", { scope: "row" }, of), make("td", {}, `${before.get(of)} → ${number}`)));
+  by("change").hidden = !rows.length;
+  by("change").tBodies[0].replaceChildren(...rows);
+  printed.set(key, [...versions, { code, now }]);
+}
+
+function make(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function show(texts, each, { printed: last, error }, code) {
   const quoted = texts.map((text) => `"${text}"`).join(" ");
   const earlier = [...new Set(each)].map((one) => one.printed).join("");
-  by("answer").hidden = Boolean(error) && !earlier && !printed;
-  by("printed").textContent = `$ python microbert.py ${quoted}\n${error && each.some((one) => one.error) ? earlier : earlier + printed}`;
+  by("answer").hidden = Boolean(error) && !earlier && !last;
+  by("printed").textContent = `$ python microbert.py ${quoted}\n${error && each.some((one) => one.error) ? earlier : earlier + last}`;
+  by("change").hidden = true;
+  if (!error) showChange(texts, last, code);
   by("meaning").hidden = Boolean(error);
   by("vectors").replaceChildren(...each.flatMap(({ value }, i) => {
     if (!value) return [];
@@ -181,7 +209,7 @@ function show(texts, each, { printed, error }) {
     return [item];
   }));
   by("error").hidden = !error;
-  mark(error?.line);
+  if (error || sort === "wrong") mark(error?.line);
   if (!error) return;
   if (error.line) reveal(error.line);
   by("message").textContent = error.message;
@@ -190,11 +218,30 @@ function show(texts, each, { printed, error }) {
 }
 
 // Number the lines, and mark one
-let wrong = null;
+let marked = null, sort; // the line of an error, or the one that an idea has changed
 let mine = null; // the reader's version, after Reset
-function mark(line) {
-  wrong = line ?? null;
+function mark(line, kind = "wrong") {
+  marked = line ?? null;
+  sort = kind;
   number();
+}
+
+// The file in colours, below the box in which it is edited
+const PYTHON = /("""[\s\S]*?(?:"""|$)|f?"(?:\\.|[^"\\\n])*"?|f?'(?:\\.|[^'\\\n])*'?)|(#.*)|\b(and|as|class|def|elif|else|for|from|if|import|in|is|lambda|not|or|return|while|with|None|True|False)\b|\b(\d[\w.]*)/g;
+function paint() {
+  const parts = [], text = source.value;
+  let from = 0;
+  for (const found of text.matchAll(PYTHON)) {
+    parts.push(text.slice(from, found.index), make("span", { className: ["text", "note", "word", "number"][found.slice(1).findIndex(Boolean)] }, found[0]));
+    from = found.index + found[0].length;
+  }
+  by("paint").replaceChildren(...parts, text.slice(from), "\n\n");
+  scrolled();
+}
+
+function scrolled() {
+  by("lines").scrollTop = by("paint").scrollTop = source.scrollTop;
+  by("paint").scrollLeft = source.scrollLeft;
 }
 
 function number() {
@@ -202,11 +249,11 @@ function number() {
   const numbers = Array.from({ length: count }, (_, i) => {
     const span = document.createElement("span");
     span.textContent = i + 1;
-    span.className = i + 1 === wrong ? "wrong" : "";
+    span.className = i + 1 === marked ? sort : "";
     return span;
   });
   by("lines").replaceChildren(...numbers);
-  by("lines").scrollTop = source.scrollTop;
+  paint();
   const same = source.value === DATA.source;
   by("reset").disabled = same && mine === null;
   by("reset").textContent = same && mine !== null ? "Bring my changes back" : "Reset: bring back the original";
@@ -231,14 +278,37 @@ function reset() {
   mark(null);
 }
 
+// Change the line of an idea and run the file, first as it was, unless the page knows what that prints
+async function tryIdea({ line, old, new: changed, texts }) {
+  BOXES.forEach((box, i) => { box.value = texts[i] ?? ""; });
+  by("ask").scrollIntoView({ block: "nearest" });
+  if (!printed.has(JSON.stringify(textsNow()))) {
+    [source.value, mine] = [DATA.source, null];
+    mark(null);
+    if (!await run()) return;
+  }
+  [source.value, mine] = [DATA.source.replace(old, () => changed), null];
+  mark(line, "now");
+  reveal(line);
+  await run();
+}
+
+by("ideas").replaceChildren(...DATA.ideas.map((idea) => {
+  const button = make("button", { type: "button", className: "small try", onclick: () => tryIdea(idea) }, "Try it");
+  const code = (text) => make("code", {}, text);
+  return make("li", {}, `Line ${idea.line}: replace `, code(idea.old), " by ", code(idea.new), `. ${idea.asks} `, button);
+}));
+
 try {
   const theme = localStorage.getItem("theme"); // set by the site's light/dark switch
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch { /* the browser blocks storage */ }
 source.value = DATA.source;
 number();
+show(DATA.saved.texts, DATA.saved.each, DATA.saved.end, DATA.source);
+say("Saved with the page. Change a text or a line, and press Run.");
 source.addEventListener("input", () => mark(null));
-source.addEventListener("scroll", () => { by("lines").scrollTop = source.scrollTop; });
+source.addEventListener("scroll", scrolled);
 source.addEventListener("keydown", (event) => {
   if (event.key !== "Enter") return;
   event.preventDefault();
