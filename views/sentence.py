@@ -55,7 +55,7 @@ def sentence_view(
 
     Parameters:
         model, tokenizer, sentence_a, sentence_b, attention, tokens: as for `head_view`.
-        token: a word or its index; by default the first word.
+        token: a word or its index; by default the first word or, with `other`, the one whose attention moves most.
         layer, head: what is selected at first; by default the first head of the first layer or, with `other`, the head
             whose attention moves most.
         other: what the sentence is compared with. A second text takes the place of the last one; a second model, or
