@@ -1,11 +1,14 @@
 """Saved views and figures work in Firefox: drawing, tooltips, pointer, keyboard and saved pictures."""
 
 import time
+from pathlib import Path
 
+import axe_playwright_python
 import pytest
 import torch
 from PIL import Image
 
+from tests.browser.figure_examples import FIGURES, NAMES
 from utils.attention import scaled_dot_product_attention
 from views import figures, sentence_view
 
@@ -87,6 +90,22 @@ def shown(firefox, selector: str) -> torch.Tensor:
     """Return the unrounded numbers of these elements."""
     numbers = firefox.evaluate(f"[...document.querySelectorAll('{selector}')].map((e) => +e.dataset.value)")
     return torch.tensor(numbers, dtype=torch.float64)
+
+
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_show_what_they_compute_and_are_accessible(firefox, tmp_path, name):
+    firefox.open(FIGURES[name].make(NAMES).save(tmp_path / "figure.html").as_uri())
+    for width in (1280, 390):
+        firefox.resize(width, 900)
+        firefox.wait_for("!document.querySelector('html.moving')")
+        assert firefox.evaluate(f"({FIGURES[name].script})(document.getElementById('figure'))") == []
+        found = f"(() => {{ {AXE}; return axe.run(); }})()"
+        assert firefox.evaluate(f"{found}.then((all) => all.violations.map((one) => one.id))") == []
+        assert firefox.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert firefox.heard == []
 
 
 def test_firefox_drags_an_arrow(firefox, tmp_path):

@@ -127,11 +127,11 @@ function picture([phase, limit, ...flat]) {
   set(mean, { d: `M0 ${-at(middle)}H${size}`, visibility: grow === 1 && state.trained ? "hidden" : "visible" });
   const [low, high] = [-1, 1].map((sign) => at(middle + sign * root));
   set(band, { d: `M0 ${-low}V${-high}H${size}V${-low}z`, visibility: grow === 1 && state.trained ? "hidden" : "visible" });
-  label(phase, limit, at(middle), at(0), middle, deviation);
+  label(phase, limit, at(middle), at(0), middle, high);
 }
 const NORMAL = 3.2; // of the normalised numbers, as high as the picture: grows with them
 
-function label(phase, limit, about, base, middle, deviation) {
+function label(phase, limit, about, base, middle, high) {
   scale.replaceChildren();
   const put = (text, height, kind = "") => add(scale, "span", { class: kind, style: `top: ${130 - 130 * height}px` }, text);
   const done = phase === 2, top = done ? format(NORMAL, 1) : `${format(limit)}`;
@@ -140,7 +140,9 @@ function label(phase, limit, about, base, middle, deviation) {
   put(`\u2212${top}`, -0.93);
   if (done) for (const one of [1, -1]) put(format(one, 0), one / NORMAL, "about");
   put("0", done ? 0 : base);
-  if (!done && Math.abs(about - base) > 0.14) put(`mean ${format(middle)}`, about, "about");
+  if (done) return;
+  if (Math.abs(about - base) > 0.14) put(`mean ${format(middle)}`, about, "about");
+  if (high < 0.8 && Math.abs(high - base) > 0.14) put("+ 1 std", high, "about");
 }
 
 function change(chosen, news = "") {
