@@ -208,7 +208,7 @@ room: $(DEV_INSTALLED)  ## let N=8 students run a notebook on a JupyterHub here,
 	echo "import site; site.addsitedir('$$($(BIN)/python -c '$(PACKAGES)')')" > "$$($(ROOM) -c '$(PACKAGES)')/series.pth"
 	$(ROOM) -m pip install --quiet --disable-pip-version-check jupyterhub==6.1.1
 	npm install --silent --no-audit --no-fund --prefix $(VENV)-room configurable-http-proxy@5.3.0
-	$(ROOM) -m publish.room $(N) $(NB)
+	$(ROOM) -m publish.load_test $(N) $(NB)
 
 test-unpinned:  ## run `make test` with the newest package versions, asserts only (PINS="transformers==4.48.0" to pin some)
 	$(PYTHON) -m venv $(VENV)-unpinned

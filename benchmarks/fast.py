@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel
 
-from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, limit, random_bert, require_agreement, runner
+from benchmarks.baselines import SDPA, TORCH, Batch, TorchEncoder, limit, random_bert, require_agreement, runner
 from benchmarks.timing import OURS, Work
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed

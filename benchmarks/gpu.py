@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import torch
 
+from benchmarks.baselines import TORCH, TorchEncoder, forward_contestants, random_bert, runner
 from benchmarks.memory import peak, reset_peak
-from benchmarks.peers import TORCH, TorchEncoder, forward_contestants, random_bert, runner
 from benchmarks.report import markdown, versions
 from benchmarks.timing import OURS, Work, take_turns
 from utils.encoder import TransformerEncoder

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from transformers import BertConfig, BertModel
 
-from benchmarks.peers import EAGER, SDPA
+from benchmarks.baselines import EAGER, SDPA
 from benchmarks.timing import OURS
 from utils.encoder import TransformerEncoder
 

@@ -16,12 +16,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import torch
 
-from benchmarks import memory, share
+from benchmarks import memory, utilisation
+from benchmarks.baselines import EAGER, TORCH
 from benchmarks.fast import COMPILED, NAME, PEER_COMPILED, ROUNDED, prepared_works
-from benchmarks.peers import EAGER, TORCH
 from benchmarks.report import device_name, markdown, versions
-from benchmarks.timing import LIMIT, OURS, fastest_of, over_fastest, quartiles, ratios, take_turns
-from benchmarks.works import (
+from benchmarks.tasks import (
     OFFICIAL_TOKENIZER,
     SENTENCE_TRANSFORMERS,
     TRAINER,
@@ -31,6 +30,7 @@ from benchmarks.works import (
     predict_works,
     tokenizer_works,
 )
+from benchmarks.timing import LIMIT, OURS, fastest_of, over_fastest, quartiles, ratios, take_turns
 from utils.support.plots import set_style
 
 FOLDER = Path(__file__).parent
@@ -75,7 +75,7 @@ def measure(sections: list[str], device: str, results: dict, save) -> None:
                 for work in works:
                     results["works"][work.name + suffix] = take_turns(work, device)
         elif section == "share":
-            results["share"] = share.measure(device)
+            results["share"] = utilisation.measure(device)
         else:
             results["memory"] = memory.measure(device)
         save()
@@ -191,7 +191,7 @@ def report(results: dict, stem: str) -> str:
         if name.startswith("tokenize"):
             parts.append(TOKENIZER_NOTE)
     if found := results.get("share"):
-        parts += [f"## Share of the machine's speed: {found['name']}", SHARE_NOTE, markdown(share.rows(found))]
+        parts += [f"## Share of the machine's speed: {found['name']}", SHARE_NOTE, markdown(utilisation.rows(found))]
     if results.get("memory"):
         draw_memory(results["memory"], FOLDER / f"{stem}-memory.png")
         parts += ["## Peak memory of a forward pass", MEMORY_NOTE, memory_table(results["memory"])]
@@ -222,8 +222,8 @@ TOKENIZER_NOTE = (
 )
 SHARE_NOTE = (
     "Operations are those of the model's matrix products, counted by torch. The large product is of two square "
-    f"matrices, {share.SIZES['cpu']:,} wide on a processor and {share.SIZES['cuda']:,} on a GPU: about as fast as the "
-    "machine can be. All take turns."
+    f"matrices, {utilisation.SIZES['cpu']:,} wide on a processor and {utilisation.SIZES['cuda']:,} on a GPU: about as "
+    "fast as the machine can be. All take turns."
 )
 MEMORY_NOTE = (
     f"Memory in addition to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, each in its own "

@@ -1,4 +1,4 @@
-"""`make room`: what it prints, and what it refuses. tests/slow/test_room.py opens a room."""
+"""`make room`: what it prints, and what it refuses. tests/slow/test_load_test.py opens a room."""
 
 import os
 import sys
@@ -6,8 +6,8 @@ import sys
 import pytest
 from tqdm import tqdm
 
-from publish import room
-from publish.room import Seat
+from publish import load_test
+from publish.load_test import Seat
 from publish.server import run_server
 
 
@@ -20,14 +20,14 @@ class NoHub:
 
 def test_a_student_without_a_server_is_an_error_and_not_a_seat():
     seat = Seat("student1")
-    room.attend(NoHub(), seat, {0: "1"}, tqdm(disable=True))
+    load_test.attend(NoHub(), seat, {0: "1"}, tqdm(disable=True))
     assert seat.errors == ["TimeoutError: the server of student1 did not start"]
     assert seat.server is seat.first_view is seat.all_cells is None
 
 
 def test_table_has_the_least_the_median_and_the_most():
     seats = [Seat(str(s), server=s, first_view=2 * s, memory=s * 1e8) for s in (1.0, 2.0, 9.0)]
-    rows = [line.split() for line in room.table(seats).splitlines()]
+    rows = [line.split() for line in load_test.table(seats).splitlines()]
     assert rows[0] == ["least", "median", "most", "seats"]
     assert [row[-4:] for row in rows[1:]] == [
         ["1", "2", "9", "3"],
@@ -49,7 +49,7 @@ def test_table_has_the_least_the_median_and_the_most():
 )
 def test_bad_arguments_are_named(arguments, message, capsys):
     with pytest.raises(SystemExit, match="2"):
-        room.main(arguments)
+        load_test.main(arguments)
     assert message in capsys.readouterr().err
 
 

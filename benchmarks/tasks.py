@@ -11,8 +11,8 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import BertForSequenceClassification, BertModel, DataCollatorWithPadding, Trainer, TrainingArguments
 
+from benchmarks.baselines import forward_contestants, limit, random_bert, require_agreement
 from benchmarks.classifier import trainer_data
-from benchmarks.peers import forward_contestants, limit, random_bert, require_agreement
 from benchmarks.timing import OURS, Work
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder

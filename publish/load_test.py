@@ -29,7 +29,7 @@ from tqdm import tqdm
 from publish.server import free_ports, run_server
 
 ROOT = Path(__file__).resolve().parents[1]
-CONFIGURATION = Path(__file__).with_name("room_hub.py")
+CONFIGURATION = Path(__file__).with_name("load_test_hub.py")
 PATIENCE = 300  # seconds in which a server must be ready, and in which a kernel must say something
 SPARE = 1e9  # bytes that stay free for the system
 

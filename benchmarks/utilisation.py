@@ -6,7 +6,7 @@ from copy import deepcopy
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.peers import SDPA, TORCH, forward_contestants, random_bert, runner
+from benchmarks.baselines import SDPA, TORCH, forward_contestants, random_bert, runner
 from benchmarks.timing import OURS, Work, quartiles, take_turns
 from utils.support.batches import collate
 
