@@ -226,9 +226,14 @@ def train_contrastive(
 ) -> History:
     """Train an encoder in place on texts or on pairs of texts, each once and in order; return the loss of each step.
 
-    The two texts of a pair have to match. A single text has to match itself, read again with other dropout (Gao et al.
-    2021, SimCSE), so ValueError if the encoder has no dropout. Texts are truncated to the model's positions. The
-    learning rate grows with the square root of the batch size, since larger batches leave fewer steps.
+    The learning rate grows with the square root of the batch size, since larger batches leave fewer steps.
+
+    Parameters:
+        encoder: the model to train, on any device; it is in evaluation mode at the end.
+        tokenizer: ours or transformers' own, of the same vocabulary. Texts are truncated to the model's positions.
+        texts: pairs of texts that have to match, or single texts. A single text has to match itself, read again with
+            other dropout (Gao et al. 2021, SimCSE), so ValueError if the encoder has no dropout.
+        batch_size: texts or pairs per step; each is compared with all others of its batch.
     """
     check_size("batch_size", batch_size, minimum=2)
     alone = all(isinstance(text, str) for text in texts)
