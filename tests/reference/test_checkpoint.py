@@ -336,6 +336,16 @@ def test_tokenizer_that_transformers_rebuilds_is_rejected(bare):
         load_tokenizer(bare)
 
 
+def test_cased_vocabulary_without_settings_is_rejected(bare):
+    """A cased vocab.txt alone, as older cased checkpoints have: transformers lowercases by default."""
+    tokens = [*[*tiny_tokenizer().vocab][:40], *"ABCDEFGHIJ"]
+    (bare / "vocab.txt").write_text("\n".join(tokens))
+    with pytest.raises(ValueError, match=r"has 10 tokens with capitals, .*: write \{\"do_lower_case\": false\} into"):
+        load_tokenizer(bare)
+    (bare / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    assert load_tokenizer(bare).encode("A a") == [2, 40, 5, 3]
+
+
 def test_truncation_of_the_beginning_is_rejected(bare):
     write_vocabulary(bare, [*tiny_tokenizer().vocab])
     assert load_tokenizer(bare)

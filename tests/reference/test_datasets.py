@@ -297,6 +297,13 @@ def test_two_columns_of_the_same_labels_are_refused(tmp_path):
         read_words(words_file(tmp_path, [row.replace(" ", "\t") for row in rows]))
 
 
+@pytest.mark.parametrize(("old", "new"), [("\tO", "\t0"), ("\tO", "\tOUT"), ("is\tO", "is\tI-O")])
+def test_other_signs_for_outside_are_refused(tmp_path, old, new):
+    rows = ["\t".join(row.split()[:2]).replace(old, new) for row in PEOPLE]
+    with pytest.raises(ValueError, match=r"write the letter O.* for words outside"):
+        read_words(words_file(tmp_path, rows))
+
+
 @pytest.mark.parametrize("comment", ["# id 5c8e\tdomain=en", "# text = Anna met Bo", "#doc 7"])
 def test_comments_above_texts_are_not_words(tmp_path, comment):
     rows = [comment]

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -313,12 +314,33 @@ def load_tokenizer(checkpoint: str | None = None):
     config, tokenizer = load_config(checkpoint), load_official_tokenizer(folder)
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     check_stored_tokenizer(folder / "tokenizer.json", tokenizer)
+    check_case(folder, tokenizer)
     if tokenizer.truncation_side != "right":
         raise ValueError(
             f'{folder} has truncation_side="{tokenizer.truncation_side}", which is not supported here: '
             'write "right" into its tokenizer_config.json'
         )
     return tokenizer
+
+
+def check_case(folder: Path, tokenizer) -> None:
+    """Raise ValueError for a vocabulary with capitals in a folder that does not say whether texts are lowercased."""
+    config = folder / TOKENIZER_FILES[1]
+    with wrap_read_errors(config):
+        settings = json.loads(config.read_text("utf-8")) if config.is_file() else {}
+    if (
+        "do_lower_case" in settings
+        or (folder / "tokenizer.json").is_file()
+        or not getattr(tokenizer, "do_lower_case", True)
+    ):
+        return
+    words = [token for token in tokenizer.get_vocab() if not re.match(r"\[.*\]$", token)]
+    capitals = [token for token in words if token != token.lower()]
+    if len(capitals) > 0.05 * len(words):
+        raise ValueError(
+            f"{folder} has {len(capitals):,} tokens with capitals, such as {capitals[-1]!r}, but transformers would "
+            f'lowercase texts: write {{"do_lower_case": false}} into its {config.name}, or true'
+        )
 
 
 def check_stored_tokenizer(file: Path, tokenizer) -> None:

@@ -200,6 +200,13 @@ def check_words(file: str, texts: Sequence[WordText], counts: Counter) -> None:
     named = WORD_COLUMN.fullmatch(word) and LABEL_COLUMN.fullmatch(label)
     if counts[label] == 1 and (alone or named):
         raise ValueError(f"{file} begins with a header, {word!r} and {label!r}: delete it, and begin with a word")
+    if wrong := [name for name in counts if re.fullmatch("[BIESLUM]-[Oo]", name)]:
+        raise ValueError(f"{file} has the label {wrong[0]!r}: write the letter O, without a prefix, for words outside")
+    if marked and "O" not in counts and counts.keys() != marked:
+        outside = max(counts.keys() - marked, key=lambda name: counts[name])
+        raise ValueError(
+            f"{file} has labels such as {min(marked)} and {outside!r}: write the letter O for words outside"
+        )
     if len(counts) < 2:
         raise ValueError(f"{file} has one class, {label!r}: use at least two different labels")
     words = {word for text in texts for word, _ in text}
