@@ -91,6 +91,8 @@ BUILT = {
             "mean_pooling": "Exercise 9.2: the masked mean",
             "Neighbours": "Exercise 9.3: exact search",
             "search": "Exercise 9.3: exact search",
+            "bm25": "How often does it find the right one?",
+            "late_interaction": "Four ways to search",
             "shares_of_cosine": "Exercise 9.5: share out a cosine",
             "hnsw_index": "HNSW, in five lines of faiss",
             "search_index": "HNSW, in five lines of faiss",

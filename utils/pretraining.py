@@ -204,6 +204,12 @@ def evaluate_masked(model: TransformerForMaskedLM, tokenizer, rows: Tensor, seed
 # Pairs of texts
 
 
+def text_pairs(texts: Iterable[str], words: int = 30) -> list[tuple[str, str]]:
+    """Return the first `words` words and the next `words` of each text that is long enough, as pairs that match."""
+    split = [text.split() for text in each_text(texts)]
+    return [(" ".join(each[:words]), " ".join(each[words : 2 * words])) for each in split if len(each) >= 2 * words]
+
+
 def contrastive_loss(encoder: nn.Module, pairs: Sequence[tuple[list[int], list[int]]]) -> Tensor:
     """Return the `loss_sums` of matching each first text with its second among all second texts of the batch, (3,).
 

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 from utils.support.batches import collate, device_of, evaluation_mode, full_batches, model_ids
+from utils.support.checks import check_texts
 from utils.support.products import with_fast_products
 from utils.support.sentence_settings import sentence_length
 from utils.support.vectors import as_queries, as_vectors, check_graph, check_inner_product, check_states, import_faiss
@@ -77,6 +78,34 @@ def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
     vectors = as_vectors(vectors)
     queries = as_queries(queries, vectors.size(1), k, len(vectors))
     return Neighbours(*(queries @ vectors.T).topk(k))
+
+
+def bm25(queries: Sequence[str], texts: Sequence[str], tokenizer, k1: float = 1.2, b: float = 0.75) -> Tensor:
+    """Score each text for each query by the tokens that they share, (Q, N).
+
+    Built in notebook 09, section "How often does it find the right one?". Robertson and Zaragoza 2009, section 3.4. A
+    token counts more if few texts have it. Each repetition in a text counts less (`k1`), and less in a long one (`b`).
+    """
+    check_texts(queries)
+    check_texts(texts)
+    asked, ids = ([tokenizer.encode(text, add_special_tokens=False) for text in each] for each in (queries, texts))
+    used, places = torch.tensor([token for row in asked for token in row]).long().unique(return_inverse=True)  # (U,)
+    counts = [torch.bincount(torch.tensor(row).long(), minlength=len(tokenizer.vocab))[used] for row in ids]
+    counts, lengths = torch.stack(counts), torch.tensor([[float(len(row))] for row in ids])  # (N, U), (N, 1)
+    having = (counts > 0).sum(dim=0)  # (U,): the texts that have a token
+    rarity = (1 + (len(texts) - having + 0.5) / (having + 0.5)).log()
+    saturated = counts * (k1 + 1) / (counts + k1 * (1 - b + b * lengths / lengths.mean()))
+    weights = rarity * saturated  # (N, U)
+    return torch.stack([weights[:, part].sum(dim=1) for part in places.split([*map(len, asked)])])
+
+
+def late_interaction(query_states: Tensor, states: Sequence[Tensor]) -> Tensor:
+    """Score texts by their token vectors: each token of the query takes its best match in a text (MaxSim), (N,).
+
+    Built in notebook 09, section "Four ways to search". Khattab and Zaharia 2020, section 3.3. `query_states` (S, H)
+    and the N `states`, (T, H) each, are the encoder's vectors without padding, at length 1.
+    """
+    return torch.stack([(query_states @ each.T).amax(dim=1).sum() for each in states])
 
 
 def hnsw_index(

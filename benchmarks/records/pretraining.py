@@ -24,7 +24,7 @@ from benchmarks.report import device_name, markdown, versions
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
-from utils.pretraining import EVAL_MASKING_RATE, Settings, fill_rows, train_contrastive
+from utils.pretraining import EVAL_MASKING_RATE, Settings, fill_rows, text_pairs, train_contrastive
 from utils.search import embed, search
 from utils.statistics import bootstrap_interval
 from utils.support.checkpoint import load_tokenizer
@@ -42,7 +42,7 @@ STARTS = ("random", "pretrained")
 EPOCHS = {100: 20, 500: 8, None: 2}  # by the number of labelled sentences; None: all
 JUDGES = 200  # sentences of the validation part that select the epoch
 RATE, SLOWER = 5e-4, 1e-4  # for both starts, not tuned; the second with 500 sentences only
-BATCHES, WORDS = (8, 32, 128), 30
+BATCHES = 8, 32, 128
 PAIRS, DRAWS = (9472, 2)  # distinct pairs of a training; trainings with disjoint pairs, nearly all that exist
 ALONE_BATCH, DROPPED = (32, (0.1, 0.0))  # texts without a partner per batch; dropout rates: SimCSE's, and none
 ROWS_A_REVIEW = 6  # approximately; rows of one review are not independent
@@ -134,15 +134,14 @@ def fine_tune_and_test(start: str, count: int | None, seed: int, rate: float = R
     return "".join(str(int(one)) for one in right)
 
 
-def text_pairs(part: str) -> list[tuple[str, str]]:
+def review_pairs(part: str) -> list[tuple[str, str]]:
     """Return the first 30 words and the next 30 of each review that is long enough."""
-    texts = [text.split() for text in imdb_reviews(part)]
-    return [(" ".join(words[:WORDS]), " ".join(words[WORDS : 2 * WORDS])) for words in texts if len(words) >= 2 * WORDS]
+    return text_pairs(imdb_reviews(part))
 
 
 def found_among_ten(vectors: Callable[[Sequence[str]], Tensor]) -> str:
     """Return 1 or 0 for each of 1,000 test reviews: whether its continuation is among the ten nearest."""
-    first, second = zip(*text_pairs("test")[:1000], strict=True)
+    first, second = zip(*review_pairs("test")[:1000], strict=True)
     near = search(vectors(first), vectors(second), k=10).indices
     return "".join(str(int(index in row)) for index, row in enumerate(near.tolist()))
 
@@ -155,7 +154,7 @@ def search_untrained(seed: int) -> str:
 
 def search_word_counts() -> str:
     """Search with TF-IDF vectors, fitted to the pairs of the first training."""
-    counter = TfidfVectorizer(sublinear_tf=True).fit([text for pair in text_pairs("train")[:PAIRS] for text in pair])
+    counter = TfidfVectorizer(sublinear_tf=True).fit([text for pair in review_pairs("train")[:PAIRS] for text in pair])
     return found_among_ten(lambda texts: torch.from_numpy(counter.transform(texts).toarray()).float())
 
 
@@ -163,7 +162,7 @@ def search_contrasted(batch_size: int, seed: int) -> str:
     """Train on pairs with this batch size (0: no training), then search."""
     encoder, tokenizer = TransformerEncoder.from_checkpoint(str(MODEL)), load_tokenizer(str(MODEL))
     if batch_size:
-        train_contrastive(encoder, tokenizer, text_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS], batch_size)
+        train_contrastive(encoder, tokenizer, review_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS], batch_size)
     return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
 
 
@@ -176,7 +175,7 @@ def search_trained_alone(share: float, seed: int) -> str:
     dropout = {"hidden_dropout_prob": share, "attention_probs_dropout_prob": share}
     encoder = TransformerEncoder(BertConfig(**pretrained.config.to_dict() | dropout))
     encoder.load_state_dict(pretrained.state_dict())
-    halves = [half for pair in text_pairs("train") for half in pair]
+    halves = [half for pair in review_pairs("train") for half in pair]
     texts = halves[seed :: 2 * DRAWS][:PAIRS]  # never both halves of a review
     torch.manual_seed(seed)  # for dropout
     train_contrastive(encoder, tokenizer, texts if share else [(text, text) for text in texts], ALONE_BATCH)

@@ -31,6 +31,7 @@ from utils.pretraining import (
     endless_batches,
     fill_rows,
     learn_vocabulary,
+    text_pairs,
     train_contrastive,
     train_vocabulary,
     write_rows,
@@ -255,6 +256,10 @@ def test_endless_batches_shuffle_each_epoch(monkeypatch):
 
 
 # From words to texts
+
+
+def test_text_pairs_come_from_texts_that_are_long_enough():
+    assert text_pairs(["a b c d e", "a b c", "  f g\nh i"], words=2) == [("a b", "c d"), ("f g", "h i")]
 
 
 @pytest.mark.long

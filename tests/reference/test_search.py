@@ -1,6 +1,7 @@
 """Embeddings equal those of sentence-transformers, search finds companies, and bad input is refused."""
 
 import json
+import math
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ from transformers import BertConfig, BertModel
 
 from tests.helpers import ROOT, TINY, tiny_tokenizer
 from utils.encoder import TransformerEncoder
-from utils.search import embed, hnsw_index, mean_pooling, recall, search, search_index
+from utils.search import bm25, embed, hnsw_index, late_interaction, mean_pooling, recall, search, search_index
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, DOWNLOADED_FILES, MODULES, POOLING, load_reference_model
 from utils.support.comparisons import largest_difference
 from utils.support.datasets import companies, company_queries, reviews
@@ -127,6 +128,36 @@ def test_search_compares_with_every_vector(unit_vectors):
     assert indices[:, 0].tolist() == [0, 1, 2, 3, 4]
     assert torch.equal(scores, cosines.sort(dim=1, descending=True).values[:, :4])
     assert torch.equal(cosines.gather(1, indices), scores)
+
+
+def test_bm25_is_the_published_formula(tokenizer):
+    texts = ["the cat sat on the mat", "a dog and a dog and a cat", "birds sing", "the dog"]
+    queries = ["the dog", "cat cat", "unicorn"]
+    rows = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    mean = sum(map(len, rows)) / len(rows)
+    found = bm25(queries, texts, tokenizer)
+    for scores, query in zip(found, queries, strict=True):
+        for score, row in zip(scores, rows, strict=True):
+            expected = 0.0
+            for token in tokenizer.encode(query, add_special_tokens=False):
+                having = sum(token in other for other in rows)
+                rarity = math.log(1 + (len(rows) - having + 0.5) / (having + 0.5))
+                count = row.count(token)
+                expected += rarity * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(row) / mean))
+            assert abs(score.item() - expected) < 1e-5
+    assert found[0].argmax() == 3
+    assert not found[2].any()
+
+
+def test_bm25_refuses_texts_without_a_word(tokenizer):
+    with pytest.raises(ValueError, match="empty"):
+        bm25(["a"], ["", " "], tokenizer)
+
+
+def test_late_interaction_adds_each_tokens_best_match():
+    query = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    texts = [torch.tensor([[0.6, 0.8], [1.0, 0.0], [-1.0, 0.0]]), torch.tensor([[-0.8, 0.6]])]
+    assert late_interaction(query, texts).tolist() == pytest.approx([1.8, -0.2])
 
 
 def test_hnsw_index_finds_nearly_all_and_is_deterministic(unit_vectors):
