@@ -61,7 +61,10 @@ const view = {
       set(tile, { "aria-checked": headVis[head] });
       tile.style.setProperty("--hue", hueOf(head));
     });
-    for (const group of vis.querySelectorAll("[head-index]")) group.style.setProperty("--hue", hueOf(+group.getAttribute("head-index")));
+    for (const group of vis.querySelectorAll("[head-index]")) {
+      const hue = hueOf(+group.getAttribute("head-index"));
+      group.style.setProperty("--hue", group.closest(".attentionBoxes") ? behindText(hue) : hue);
+    }
     if (isNew && before.length) glideLines();
     if (isNew && pinned) follow(pinned);
     report();
@@ -106,6 +109,11 @@ function hueOf(head) {
   if (!config.headVis[head]) return "var(--faint)";
   const hue = order.length > 1 && order.length <= FEW ? colour("heads").split(" ")[order.indexOf(head)] : colour("key");
   return root.classList.contains("dark") ? `color-mix(in srgb, ${hue} 30%, white)` : hue;
+}
+
+// In a box text must stay legible on a weight of 1.
+function behindText(hue) {
+  return order.length > 1 && order.length <= FEW ? `color-mix(in srgb, ${hue} 55%, var(--ground, var(--paper)))` : "var(--weight)";
 }
 
 // A word is pinned by a click or tap, and freed by the second. Until then bertviz does not hear of other words.
@@ -176,7 +184,7 @@ function describeToken({ index, from }) {
 // Below the drawing: the numbers of the chosen word.
 function report() {
   const focus = pinned ?? followed;
-  if (!focus) return say("Point at or tap a word to read its weights.");
+  if (!focus) return say(window.still ? "" : "Point at or tap a word to read its weights.");
   say(describeToken(focus) + (pinned ? "\nPinned: click or tap the word again to free it." : ""));
 }
 
@@ -206,9 +214,9 @@ function numberHeads(focus) {
     if (!strong.length || leftOut(...(focus.from ? [focus.index, at] : [at, focus.index]))) return;
     const box = text.getBBox(), x = focus.from ? box.x + box.width + 8 : box.x - 8;
     const label = add(numbers, "text", { x, y: box.y + 15, class: "number", "text-anchor": focus.from ? "start" : "end" });
-    strong.slice(0, 4).forEach(({ head }, place) => {
+    strong.slice(0, 3).forEach(({ head }, place) => {
       add(label, "tspan", {}, `${place ? " " : ""}${head}`).style.setProperty("--hue", hueOf(head));
     });
-    if (strong.length > 4) add(label, "tspan", {}, " …");
+    if (strong.length > 3) add(label, "tspan", {}, " …");
   });
 }

@@ -17,7 +17,7 @@ const KINDS = {
 const RULE = "What each head looks at, in this text: how much weight its tokens give on average to themselves, to the token " +
   "before, to the token after, or to one fixed token (without what that token gives itself). The largest of these is the kind " +
   `of the head if it is at least ${ENOUGH}. If none is, the head is spread out.`;
-const REST = "Click or tap a square to enlarge that head.";
+const REST = window.still ? "" : "Click or tap a square to enlarge that head.";
 const [rule, legend] = ["rule", "scale"].map((id) => add(vis.parentNode, "p", { id }));
 vis.before(rule);
 rule.textContent = RULE;
