@@ -24,7 +24,8 @@ anticipate questions, to write further exercises, or to see at a glance what an 
 be inferred from it, as from the solutions, so hand out neither.
 
 *The first column counts our wrong answers that get this hint, and the last shows one of them: an answer, or what was
-changed in the published one, called `right` (before → after).*
+changed in the published one, called `right` (before → after). Other names are from `exercises` or
+`tests/exercises/cases`.*
 """
 
 

@@ -74,9 +74,7 @@ WRONG = {
         scores.amax(dim=-1, keepdim=True) => (scores.amax(-1, keepdim=True).abs() > 100) * scores.amax(-1, keepdim=True) | scores of 88
         scores.amax(dim=-1, keepdim=True) => scores.mean(dim=-1, keepdim=True) | in one row give nan
         lambda scores: normalised_again((scores.double() - scores.double().mean(-1, keepdim=True)).exp()).float() | in one row give nan
-        amax => amin | in one row give nan
         scores.amax(dim=-1, keepdim=True) => scores.median(-1, keepdim=True).values | in one row give nan
-        scores.amax(dim=-1, keepdim=True) => scores[..., :1] | in one row give nan
         scores.amax(dim=-1, keepdim=True) => scores[..., -1:] | in one row give nan
         - scores.amax(dim=-1, keepdim=True) => - scores.isinf().any(-1, keepdim=True) * scores - scores.amax(-1, keepdim=True) | masked scores
         lambda scores: normalised_again(scores) | rows are not right
@@ -113,7 +111,6 @@ WRONG = {
         attention_mask == 0 => attention_mask == 1 | Your function hides the visible keys
         -math.inf => -10.0 | −∞
         -math.inf => -20.0 | with −inf
-        -math.inf => -100.0 | with −inf
         attention_mask == 0 => attention_mask[:, None] == 0 | which fits the scores as it is
         attention_mask == 0 => attention_mask != 1 | Only a mask of 1 counts
         maximum_before_the_mask | before you take the maximum
@@ -136,9 +133,7 @@ WRONG = {
         softmax(dim=-1) => softmax(dim=0) | over the texts of the batch
         self.query(hidden_states), self.key(hidden_states) => self.key(hidden_states), self.query(hidden_states) | Query and key are swapped. A
         return scores.softmax(dim=-1) => return scores | Softmax over the keys is missing
-        -math.inf => -8.0 | with −inf
         -math.inf => -30.0 | with −inf
-        -math.inf => -100.0 | with −inf
         scores.masked_fill(attention_mask == 0, -math.inf) => scores + (attention_mask - 1) * 15.0 | with −inf
         self.query = nn.Linear(hidden_size => hidden_size, head_size = 384, 32; self.query = nn.Linear(hidden_size | but not for H = 18 and D = 6
         head_with(right, forward=returning(right.forward, lambda x, context, weights: (context.detach(), weights))) | Remove any detach

@@ -92,9 +92,7 @@ WRONG = {
         softmax(dim=-1) => softmax(dim=-2) | over the queries
         softmax(dim=-1) => softmax(dim=1) | over the heads
         softmax(dim=-1) => mean(-1) | should have the shape
-        -math.inf => -10.0 | with −inf
         -math.inf => -30.0 | with −inf
-        -math.inf => -100.0 | with −inf
         lambda *given: tuple(one.detach() for one in right(*given)) | Remove any detach
         torch.no_grad()(right) | torch.no_grad().
         lambda *given: tuple(one.double() for one in right(*given)) | should have the dtype
