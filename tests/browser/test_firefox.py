@@ -163,6 +163,22 @@ def test_a_sentence_follows_the_pointer_and_the_keys(firefox, pair, tmp_path):
         assert torch.allclose(torch.tensor(firefox.evaluate(widths)).double(), weights[5, head], atol=1e-6)
 
 
+def test_two_models_in_one_picture_follow_the_pointer_and_the_keys(firefox, pair, tmp_path):
+    flipped = pair.attention.flip(1)  # each head is another one
+    second = [layer[None] for layer in flipped], pair.tokens
+    view = sentence_view(pair.attentions, pair.tokens, token="his", layer=5, head=5, other=second)
+    firefox.open(view.save(tmp_path / "figure.html").as_uri())
+    token, head = 8, 5
+    for number in (1, 10):
+        firefox.point_at(".word .room", number, click=True)
+        firefox.press(RIGHT, DOWN)
+        token, head = number + 1, head + 1
+        for side, weights in ((":not(.below)", pair.attention), (".below", flipped)):
+            assert torch.allclose(shown(firefox, f".ribbon{side}"), weights[5, head, token].double(), atol=1e-6)
+        moved = (pair.attention - flipped).abs().sum(dim=-1).double() / 2  # (L, A, S)
+        assert torch.allclose(shown(firefox, ".cell"), moved.mean(dim=-1).flatten(), atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_picture_is_saved(firefox, draw, tmp_path, kind):
     firefox.open(draw["head"](heads=[0, 3]).save(tmp_path / "view.html").as_uri())
