@@ -25,7 +25,7 @@ LARGER_TEXT = WEB / "slides" / "larger_text.py"
 FOLD = re.compile(r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL)
 GUESS = re.compile(r" (?:Type|Write) your guess in place of `None`(?:\.|(:))")  # the class says it
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
-COLUMNS, LONGER = 82, 3  # columns of code that fit on a slide; lines that narrower code may add
+COLUMNS, LINES, LONGER = 82, 16, 3  # what fits on a slide with some output; lines that narrower code may add
 
 
 def read_for_slides(copy: Path, views: Path):
@@ -45,13 +45,13 @@ def read_for_slides(copy: Path, views: Path):
 
 
 def narrower(code: str) -> str:
-    """Return code broken at `COLUMNS` where Python breaks it, unless that adds more than `LONGER` lines."""
+    """Return code broken at `COLUMNS` where Python breaks it, unless that makes it much longer."""
     if max(map(len, code.splitlines()), default=0) <= COLUMNS:
         return code
     command = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={COLUMNS}", "-"]
     done = subprocess.run(command, input=code, capture_output=True, text=True, encoding="utf-8", check=True)
-    added = done.stdout.count("\n") - len(code.splitlines())
-    return done.stdout.rstrip() if added <= LONGER else code
+    lines = done.stdout.count("\n")
+    return done.stdout.rstrip() if lines <= min(LINES, len(code.splitlines()) + LONGER) else code
 
 
 def show_exercises(notebook, number: str) -> None:

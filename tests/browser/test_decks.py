@@ -44,7 +44,7 @@ def test_code_is_broken_where_python_breaks_it():
     assert max(map(len, narrow.splitlines())) <= slides.COLUMNS < len(code)
     assert ast.dump(ast.parse(narrow)) == ast.dump(ast.parse(code))
     assert slides.narrower("x = 1") == "x = 1"
-    long = "\n".join([code] * (slides.LONGER + 1))
+    long = "\n".join([code] * (slides.LINES))
     assert slides.narrower(long) == long  # it would add too many lines
 
 

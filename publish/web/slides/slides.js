@@ -3,6 +3,7 @@
 
 const SLIDE = { width: 1280, height: 720 };
 const RUNNING = 32; // height of the line that repeats the current heading
+const NUMBER = 120; // width of the slide's number, next to that line
 const LEGIBLE = 0.86; // scale of a figure at which 10-point text is 24 pixels high (larger_text.py)
 const PICTURE = { png: 640, svg: 480, frame: 640 }; // minimum height to which a larger figure, diagram or view may shrink
 
@@ -116,7 +117,7 @@ function nameSections() {
     running.append(first, last);
     if (!own.length) slide.prepend(running);
     else if (finding && heightOf(slide) + RUNNING <= SLIDE.height) own.at(-1).after(running);
-    if (!finding || !running.isConnected || running.scrollWidth > running.clientWidth) last.remove();
+    if (!finding || !running.isConnected || last.offsetWidth > running.clientWidth - NUMBER) last.remove();
     else {
       const steps = [...slide.querySelectorAll(".fragment"), last];
       steps.forEach((step, at) => step.setAttribute("data-fragment-index", at));
