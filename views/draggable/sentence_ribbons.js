@@ -93,20 +93,21 @@ function measure() {
     let left = (width - total - gaps[0]) / 2;
     order.forEach((i, step) => { at[i] = left + gaps[step] + wide[i] / 2; left += gaps[step] + wide[i]; });
     const band = (stacked.includes(true) ? 2.8 : 1.5) * size, low = rise + 4 + 22 + band + 24;
-    return { size, width, wide, at, rise, order, stacked, band, low, whole: 48, row: true, most: 16, height: two ? low + rise : rise + 100 };
+    const height = two ? low + rise : rise + 100;
+    return { size, width, wide, at, rise, order, stacked, band, low, height, whole: 48, row: true, most: 16 };
   }
   const most = two ? 12 : 16, wide = lengths(15, most), order1 = slots.map((_, i) => i);
   const steps = stacked.map((is) => (is ? 46 : 27)), at = steps.map((step, i) => sum(steps.slice(0, i)) + step / 2 + 2);
-  const half = Math.max(...wide) / 2 + 44, rise = two ? Math.min(0.5 * width - half - 2, 170) : Math.round(0.24 * Math.min(width, 520));
+  const half = Math.max(...wide) / 2 + 44;
+  const rise = two ? Math.min(0.5 * width - half - 2, 170) : Math.round(0.24 * Math.min(width, 520));
   const bars = rise + Math.max(...wide) + 24, low = rise + 2 * half;
-  return { size: 15, width, wide, at, rise, order: order1, stacked, low, half, bars, whole: 38, row: false, letters: most,
-    most, height: sum(steps) + 4, longest: Math.min(width, 640) - bars - 40 };
+  return { size: 15, width, wide, at, rise, order: order1, stacked, low, half, bars, whole: 38, row: false, most,
+    height: sum(steps) + 4, longest: Math.min(width, 640) - bars - 40 };
 }
 
 // Draw ribbons from a place on the line or in the column, and shares as bars and numbers.
 function put(token, from, shares, others) {
-  const { size, at, wide, rise, order, width, low } = place, two = state.both;
-  const edges = [rise + 4, low];
+  const { at, rise, order, low } = place, two = state.both, edges = [rise + 4, low];
   const high = two || !place.row ? rise - 0.4 * place.whole : rise;
   [shares, others].forEach((own, side) => ribbonPaths(own, token, { ...place, from, high }, (along, up) => {
     const across = edges[side] + (side ? up : -up);
@@ -114,39 +115,54 @@ function put(token, from, shares, others) {
   }).forEach(({ d, breadth }, i) => set(ribbons[side][i], { d, "stroke-width": breadth })));
   ribbons[1].forEach((ribbon) => { ribbon.style.display = two ? "" : "none"; });
   [...parts, ...tags].forEach((element) => { element.style.display = two ? "none" : ""; });
-  const taken = [];
-  for (const i of shares.map((_, i) => i).sort((a, b) => Math.max(shares[b], others[b]) - Math.max(shares[a], others[a]))) {
-    const { room: all, box, name, second, number, more, line } = words[i], x = at[i];
+  const taken = [], most = (i) => Math.max(shares[i], others[i]);
+  for (const i of shares.map((_, i) => i).sort((a, b) => most(b) - most(a))) {
+    const { number, more } = words[i], room = !place.row || taken.every((other) => Math.abs(other - at[i]) > 34);
     number.textContent = format(shares[i]);
     more.textContent = two ? format(others[i]) : "";
-    if (place.row) {
-      const y = rise + (two ? 26 : 8), room = taken.every((other) => Math.abs(other - x) > 34), high = two ? place.band : 1.5 * size;
-      const end = y + high, one = y + (two && !place.stacked[i] ? (high - 1.5 * size) / 2 : 0) + 1.08 * size;
-      set(box, { x: x - wide[i] / 2 - 3, y, width: wide[i] + 6, height: high });
-      const top = two ? y - 20 : y;
-      set(all, { x: x - wide[i] / 2 - 0.2 * size, y: top, width: wide[i] + 0.4 * size, height: end + 22 - top });
-      set(name, { x, y: one, "text-anchor": "middle" });
-      set(second, { x, y: one + 1.3 * size, "text-anchor": "middle" });
-      set(number, { x, y: two ? y - 5 : end + 18, "text-anchor": "middle" });
-      set(more, { x, y: end + 15, "text-anchor": "middle" });
-      const isShown = room && Math.max(shares[i], others[i]) >= 0.005;
-      [number, more].forEach((element) => { element.style.visibility = isShown ? "" : "hidden"; });
-      if (room) taken.push(x);
-      set(line, { x1: x - wide[i] / 2, x2: x + wide[i] / 2, y1: end + 1, y2: end + 1 });
-    } else {
-      const high = place.stacked[i] ? 43 : 24, middle = rise + place.half;
-      set(box, two ? { x: middle - place.half + 42, y: x - high / 2, width: 2 * place.half - 84, height: high } : { x: rise + 6, y: x - 12, width: place.bars - rise - 12, height: 24 });
-      set(all, two ? { x: rise, y: x - high / 2 - 1, width: 2 * place.half, height: high + 2 } : { x: rise + 6, y: x - 13, width: width - rise - 6, height: 26 });
-      set(name, two ? { x: middle, y: x + (place.stacked[i] ? -5 : 5), "text-anchor": "middle" } : { x: rise + 12, y: x + 5, "text-anchor": "start" });
-      set(second, { x: middle, y: x + 15, "text-anchor": "middle" });
-      set(number, two ? { x: rise + 8, y: x + 5, "text-anchor": "start" } : { x: place.bars + place.longest * shares[i] + 6, y: x + 5, "text-anchor": "start" });
-      set(more, { x: low - 8, y: x + 5, "text-anchor": "end" });
-      set(line, { x1: rise + 12, x2: rise + 12 + wide[i], y1: x + 10, y2: x + 10 });
-      const isShown = !two || Math.max(shares[i], others[i]) >= 0.005;
-      [number, more].forEach((element) => { element.style.visibility = isShown ? "" : "hidden"; });
-    }
+    if (place.row) putOnLine(i);
+    else if (two) putBetween(i);
+    else putInColumn(i, shares[i]);
+    if (room) taken.push(at[i]);
+    const isShown = room && (most(i) >= 0.005 || !(two || place.row));
+    [number, more].forEach((element) => { element.style.visibility = isShown ? "" : "hidden"; });
   }
   if (!two) putBars(order, shares);
+}
+
+// A word on the line, with its numbers below it or, of two texts, above and below it.
+function putOnLine(i) {
+  const { size, at, wide, rise } = place, { room, box, name, second, number, more, line } = words[i], two = state.both;
+  const x = at[i], y = rise + (two ? 26 : 8), high = two ? place.band : 1.5 * size, end = y + high, top = two ? y - 20 : y;
+  const first = y + (two && !place.stacked[i] ? (high - 1.5 * size) / 2 : 0) + 1.08 * size; // where letters stand
+  set(box, { x: x - wide[i] / 2 - 3, y, width: wide[i] + 6, height: high });
+  set(room, { x: x - wide[i] / 2 - 0.2 * size, y: top, width: wide[i] + 0.4 * size, height: end + 22 - top });
+  [[name, first], [second, first + 1.3 * size], [number, two ? y - 5 : end + 18], [more, end + 15]].forEach(([text, y]) => {
+    set(text, { x, y, "text-anchor": "middle" });
+  });
+  set(line, { x1: x - wide[i] / 2, x2: x + wide[i] / 2, y1: end + 1, y2: end + 1 });
+}
+
+// A word in the column, with its number at the end of its bar.
+function putInColumn(i, share) {
+  const { at, wide, rise, width, bars, longest } = place, { room, box, name, number, line } = words[i], y = at[i];
+  set(box, { x: rise + 6, y: y - 12, width: bars - rise - 12, height: 24 });
+  set(room, { x: rise + 6, y: y - 13, width: width - rise - 6, height: 26 });
+  set(name, { x: rise + 12, y: y + 5, "text-anchor": "start" });
+  set(number, { x: bars + longest * share + 6, y: y + 5, "text-anchor": "start" });
+  set(line, { x1: rise + 12, x2: rise + 12 + wide[i], y1: y + 10, y2: y + 10 });
+}
+
+// A word in the column between the ribbons of two texts, with a number on each side.
+function putBetween(i) {
+  const { at, rise, half, low, stacked } = place, { room, box, name, second, number, more } = words[i];
+  const y = at[i], high = stacked[i] ? 43 : 24, middle = rise + half;
+  set(box, { x: rise + 42, y: y - high / 2, width: 2 * half - 84, height: high });
+  set(room, { x: rise, y: y - high / 2 - 1, width: 2 * half, height: high + 2 });
+  set(name, { x: middle, y: y + (stacked[i] ? -5 : 5), "text-anchor": "middle" });
+  set(second, { x: middle, y: y + 15, "text-anchor": "middle" });
+  set(number, { x: rise + 8, y: y + 5, "text-anchor": "start" });
+  set(more, { x: low - 8, y: y + 5, "text-anchor": "end" });
 }
 
 // One line of 1, divided into the shares; in a column, a bar for each.

@@ -78,27 +78,36 @@ function sentence(token, shares, others, names, second) {
   if (state.both) return comparison(token, shares, others, names, second);
   const order = shares.map((_, i) => i).sort((a, b) => shares[b] - shares[a]).slice(0, 3), rest = slots.length - order.length;
   const given = order.map((i) => `${format(shares[i])} to ${i === token ? "itself" : quoted(names[i])}`);
-  const many = rest > 0 ? ` and ${format(1 - sum(order.map((i) => shares[i])))} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
+  const left = format(1 - sum(order.map((i) => shares[i])));
+  const many = rest > 0 ? ` and ${left} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
   const now = `In layer ${layers[state.layer]}, head ${state.head}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
   if (!state.before || !has(state.before.text, state.before.token)) return now;
-  const was = state.before.text, then = row(was, state.before)[state.target], to = slots.findIndex((columns) => columns.includes(state.target));
-  return `With ${quoted(labels[state.text])} instead of ${quoted(labels[was])}, ${quoted(names[to])} gets ${format(row(state.text)[state.target])}, not ${format(then)}. ${now}`;
+  const was = state.before.text, to = slots.findIndex((columns) => columns.includes(state.target));
+  const [gets, got] = [row(state.text), row(was, state.before)].map((own) => format(own[state.target]));
+  const exchanged = `With ${quoted(labels[state.text])} instead of ${quoted(labels[was])}`;
+  return `${exchanged}, ${quoted(names[to])} gets ${gets}, not ${got}. ${now}`;
 }
 
 const isInBoth = () => shown().every((text) => has(text, state.token));
 
 function comparison(token, shares, others, names, second) {
+  const asker = quoted(names[token] || second[token]);
   if (!isInBoth()) {
-    const own = names[token] ? shares : others, most = largest(own);
-    return `${quoted(names[token] || second[token])} is in one text only, where it gives ${format(own[most])} to ${most === token ? "itself" : quoted((names[token] ? names : second)[most])}.`;
+    const [own, named] = names[token] ? [shares, names] : [others, second], most = largest(own);
+    return `${asker} is in one text only, where it gives ${format(own[most])} to ${most === token ? "itself" : quoted(named[most])}.`;
   }
   const change = shares.map((share, i) => Math.abs(others[i] - share)), most = largest(change);
   const [one, other] = place.row ? sideNames() : ["on the left", "on the right"];
-  const [a, b] = [names[most] || second[most], second[most] || names[most]].map((name) => (most === token && name === names[token] ? "itself" : quoted(name)));
-  const gives = a === b ? `${a} ${format(shares[most])} ${one} and ${format(others[most])} ${other}` : `${a} ${format(shares[most])} ${one} and ${b} ${format(others[most])} ${other}`;
-  const numbers = cells.map((own) => sum(own.map((cell) => +cell.dataset.value)) / heads), layer = largest(numbers);
-  const where = `Layer ${layers[layer]} changes most: on average over its heads, ${format(numbers[layer])} of the attention of ${state.all ? "a token" : quoted(names[token] || second[token])} moves.`;
-  return `In layer ${layers[state.layer]}, head ${state.head}, ${quoted(names[token] || second[token])} gives ${gives}. Altogether ${format(sum(change) / 2)} of its attention moves. ${L > 1 ? where : ""}`.trim();
+  const nameIt = (name) => (most === token && name === names[token] ? "itself" : quoted(name));
+  const [a, b] = [names[most] || second[most], second[most] || names[most]].map(nameIt);
+  const gives = `${a} ${format(shares[most])} ${one} and ${a === b ? "" : `${b} `}${format(others[most])} ${other}`;
+  const means = cells.map((own) => sum(own.map((cell) => +cell.dataset.value)) / heads), layer = largest(means);
+  const ofWhich = `${format(means[layer])} of the attention of ${state.all ? "a token" : asker} moves`;
+  return [
+    `In layer ${layers[state.layer]}, head ${state.head}, ${asker} gives ${gives}.`,
+    `Altogether ${format(sum(change) / 2)} of its attention moves.`,
+    ...(L > 1 ? [`Layer ${layers[layer]} changes most: on average over its heads, ${ofWhich}.`] : []),
+  ].join(" ");
 }
 
 // Read the weights of a text of `size` tokens, as `pack_weights` in sentence.py writes them.

@@ -84,7 +84,8 @@ function draw() {
   place = measure();
   const texts = shown(), { size, width, height } = place, token = slots.findIndex((columns) => columns.includes(state.token));
   const [shares, others] = [0, 1].map((side) => (texts.length > side ? gather(row(texts[side])) : slots.map(() => 0)));
-  const strongest = slots.findIndex((columns) => columns.includes(best())), [names, second] = texts.map((text) => slots.map((columns) => nameOf(text, columns)));
+  const strongest = slots.findIndex((columns) => columns.includes(best()));
+  const [names, second] = texts.map((text) => slots.map((columns) => nameOf(text, columns)));
   const asker = names[token] || second[token];
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-whole": place.whole });
   words.forEach(({ all, name, second: other, line }, i) => {
@@ -97,8 +98,10 @@ function draw() {
     set(all, { "aria-checked": asks, tabindex: asks ? 0 : -1, "data-other": others[i] });
     name.textContent = short(names[i] || (state.both ? "\u2013" : ""), place.most);
     other.textContent = differs ? short(second[i] || "\u2013", place.most) : "";
-    const whole = name.textContent === names[i] ? "" : `, ${names[i]}`, numbers = [shares[i], ...(state.both ? [others[i]] : [])].map((share) => format(share)).join(" ");
-    nameShown(all, `${[name.textContent, other.textContent].filter(Boolean).join(" ")} ${numbers}`, `${asks ? "to itself" : `from ${asker}`}${whole}`);
+    const whole = name.textContent === names[i] ? "" : `, ${names[i]}`;
+    const numbers = [shares[i], ...(state.both ? [others[i]] : [])].map((share) => format(share));
+    const seen = [name.textContent, other.textContent, ...numbers].filter(Boolean).join(" ");
+    nameShown(all, seen, `${asks ? "to itself" : `from ${asker}`}${whole}`);
     set(name, { "font-size": size });
     set(other, { "font-size": size });
     line.style.display = !state.both && new Set(sizes.map((_, text) => nameOf(text, slots[i]))).size > 1 ? "" : "none";
