@@ -313,40 +313,11 @@ def test_evaluate_masked_counts_correct_predictions():
 # The guess of both neighbours
 
 
-def test_neighbour_counts_predict_seen_words():
-    """The tokens are 5 to 8; 6 fills 5 _ 7 three times, and 8 once."""
-    guess = NeighbourCounts(torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]]), 9)
-    hole, where = torch.tensor([[5, 4, 7]]), torch.tensor([[False, True, False]])
-    shares = guess.probabilities(hole, where)[0]
-    assert shares.sum().item() == pytest.approx(1)
-    assert shares.argmax() == 6
-    assert shares[6] > shares[8] > shares[5]
-    assert shares[6].item() == pytest.approx(0.75, abs=0.1)
-
-
 def test_neighbour_counts_fall_back_on_frequencies():
     rows = torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]])
     guess = NeighbourCounts(rows, 9)
     hole, where = torch.tensor([[4, 4, 4]]), torch.tensor([[False, True, False]])  # both are hidden too
     torch.testing.assert_close(guess.probabilities(hole, where)[0], torch.from_numpy(guess.word))
-
-
-def test_neighbour_counts_use_a_single_known_neighbour():
-    """6 follows 5, and 8 precedes 7, so one known neighbour decides."""
-    guess = NeighbourCounts(torch.tensor([[5, 6, 5], [7, 8, 7]] * 20), 9)
-    where = torch.tensor([[False, True, False]] * 2)
-    shares = guess.probabilities(torch.tensor([[5, 4, 4], [4, 4, 7]]), where)
-    assert shares.argmax(dim=1).tolist() == [6, 8]
-    torch.testing.assert_close(shares.sum(dim=1), torch.ones(2, dtype=torch.double))
-
-
-def test_neighbour_counts_take_the_vocabulary_size():
-    """A pair of low ids could be mistaken for one id of a large vocabulary."""
-    guess = NeighbourCounts(torch.tensor([[0, 7, 3]]), 50)
-    shares = guess.probabilities(torch.tensor([[0, 4, 3], [49, 4, 49]]), torch.tensor([[False, True, False]] * 2))
-    assert shares.shape == (2, 50)
-    assert shares[0].argmax() == 7
-    torch.testing.assert_close(shares[1], torch.from_numpy(guess.word))
 
 
 def dense_guess(rows: torch.Tensor, size: int, hidden: torch.Tensor, where: torch.Tensor) -> torch.Tensor:

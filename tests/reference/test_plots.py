@@ -120,12 +120,6 @@ def test_dots_show_each_number_and_the_mean_of_several(shown):
     assert list(ax.lines[-1].get_xdata()) == [0.5, 0.5]
 
 
-def test_joined_dots_are_connected(shown):
-    dots({"before": [1, 5], "after": [3, 4]}, WORDS, joined=True)
-    [lines] = shown[0].axes[0].collections
-    assert [path.vertices.tolist() for path in lines.get_paths()] == [[[1, 0], [3, 0]], [[4, 1], [5, 1]]]
-
-
 def test_points_and_arrows_end_where_their_numbers_say(shown):
     draw_points()
     draw_arrows()
@@ -196,23 +190,6 @@ def test_only_own_figures_are_shown(draw, shown):
     assert len(shown) == 1
 
 
-@pytest.mark.parametrize(
-    ("draw", "misspelled"),
-    [
-        (draw_heatmap, {"anotate": True}),
-        (draw_heatmap, {"limit": (0, 1)}),
-        (draw_curves, {"logy": True}),
-        (draw_curves, {"limit": (0, 1)}),
-        (draw_bars, {"limits": 3}),
-    ],
-)
-def test_unknown_plot_option_raises(draw, misspelled, shown):
-    (name,) = misspelled
-    with pytest.raises(TypeError, match=f"'{name}'"):
-        draw(**misspelled)
-    assert shown == []
-
-
 def test_heatmap_labels_rows_and_columns(shown):
     values = torch.arange(6.0, requires_grad=True).view(2, 3)
     heatmap(values, WORDS, ["a", "b", "c"], colorbar="weight", limits=(-1, 9))
@@ -249,14 +226,6 @@ def test_curves_are_named_and_counted_from_zero(shown):
     assert ax.get_yscale() == "linear"
 
 
-def test_curves_over_given_values(shown):
-    draw_curves(x=[10, 100, 1000], log_y=True, limits=(0.5, 4))
-    ax = shown[0].axes[0]
-    assert ax.lines[1].get_xdata().tolist() == [10, 100, 1000]
-    assert ax.get_yscale() == "log"
-    assert ax.get_ylim() == (0.5, 4)
-
-
 def test_bars_keep_their_order_from_the_top(shown):
     draw_bars(log_x=True, limit=50)
     ax = shown[0].axes[0]
@@ -265,12 +234,6 @@ def test_bars_keep_their_order_from_the_top(shown):
     assert ax.yaxis_inverted()
     assert ax.get_xscale() == "log"
     assert list(ax.lines[0].get_xdata()) == [50, 50]
-
-
-def test_bars_without_options_have_no_limit(shown):
-    draw_bars()
-    assert not shown[0].axes[0].lines
-    assert shown[0].axes[0].get_xscale() == "linear"
 
 
 def test_heatmap_with_too_few_labels():
