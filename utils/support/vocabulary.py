@@ -7,9 +7,10 @@ from pathlib import Path
 
 from tokenizers import BertWordPieceTokenizer
 
-from utils.support.checkpoint import PROBES, REMEDY, load_official_tokenizer
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, PROBES, load_official_tokenizer
 from utils.support.checks import SPECIAL_TOKENS, check_vocabulary
 
+REMEDY = f'use a checkpoint with BERT\'s own tokenizer, such as "{DEFAULT_CHECKPOINT}"'  # others are BERTs, too
 # the parts of an official tokenizer that behave like BERT's
 TOKENIZER_PARTS = {
     "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
