@@ -332,7 +332,7 @@ def test_tokenizer_that_transformers_rebuilds_is_rejected(bare):
     (bare / "tokenizer_config.json").write_text(settings)
     assert load_tokenizer(bare).encode("A É") == [2, 48, 49, 3]
     rebuilt_tokenizer(bare, Sequence([NFKC(), Lowercase()]))
-    with pytest.raises(ValueError, match=r"gives other ids for .*: use the embedded"):
+    with pytest.raises(ValueError, match=r"gives other ids for .*: use a checkpoint with"):
         load_tokenizer(bare)
 
 

@@ -64,6 +64,7 @@ DOWNLOADED_FILES += [SENTENCE_SETTINGS, "sentence_*_config.json", "?_*/config.js
 REQUIRED_SIZES = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1153}
 HUB_TIMEOUT = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
+TOKENIZER_REMEDY = f'use a checkpoint with BERT\'s own tokenizer, such as "{DEFAULT_CHECKPOINT}"'
 RUNTIME_SETTINGS = ("dtype", "torch_dtype", "return_dict")  # belong to a program, not to the model
 # texts and pairs for which an official tokenizer must give BERT's ids
 PROBES = [
@@ -359,7 +360,7 @@ def check_stored_tokenizer(file: Path, tokenizer) -> None:
             remedy = f"write {json.dumps(settings)} into its tokenizer_config.json"
             raise ValueError(
                 f"{file} gives other ids for {text!r:.40} than transformers, which rebuilds it from its vocabulary: "
-                f"{remedy if normalizer.get('type') == 'BertNormalizer' else REMEDY}"
+                f"{remedy if normalizer.get('type') == 'BertNormalizer' else TOKENIZER_REMEDY}"
             )
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from tokenizers import BertWordPieceTokenizer
 
-from utils.support.checkpoint import DEFAULT_CHECKPOINT, PROBES, load_official_tokenizer
+from utils.support.checkpoint import PROBES, TOKENIZER_REMEDY, load_official_tokenizer
 from utils.support.checks import SPECIAL_TOKENS, check_vocabulary
 
-REMEDY = f'use a checkpoint with BERT\'s own tokenizer, such as "{DEFAULT_CHECKPOINT}"'  # others are BERTs, too
 # the parts of an official tokenizer that behave like BERT's
 TOKENIZER_PARTS = {
     "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
@@ -27,15 +26,15 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
     if hasattr(tokenizer, "segments"):  # a WordPieceTokenizer
         return tokenizer.vocab, tokenizer.lowercase
     if not hasattr(tokenizer, "backend_tokenizer"):
-        raise ValueError(f"a {type(tokenizer).__name__} is not a BERT tokenizer: {REMEDY}")
+        raise ValueError(f"a {type(tokenizer).__name__} is not a BERT tokenizer: {TOKENIZER_REMEDY}")
     settings = json.loads(tokenizer.backend_tokenizer.to_str())
     for part, expected in TOKENIZER_PARTS.items():
         actual = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}
         if not expected.items() <= actual.items():
-            raise ValueError(f"the tokenizer has a {part} that is not supported, {actual}: {REMEDY}")
+            raise ValueError(f"the tokenizer has a {part} that is not supported, {actual}: {TOKENIZER_REMEDY}")
     normalizer = settings["normalizer"]
     if normalizer.get("strip_accents") not in (None, normalizer["lowercase"]):
-        raise ValueError(f"the tokenizer has a normalizer that is not supported, {normalizer}: {REMEDY}")
+        raise ValueError(f"the tokenizer has a normalizer that is not supported, {normalizer}: {TOKENIZER_REMEDY}")
     others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
     if others:
         raise ValueError(
@@ -48,7 +47,9 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
         pairs = None if pair is None else [pair]
         [ids] = tokenizer([text], pairs, padding=False, truncation=False, verbose=False)["input_ids"]
         if bert.encode(text, pair).ids != ids:
-            raise ValueError(f"the tokenizer gives other ids for {text!r:.40} than BERT's tokenizer: {REMEDY}")
+            raise ValueError(
+                f"the tokenizer gives other ids for {text!r:.40} than BERT's tokenizer: {TOKENIZER_REMEDY}"
+            )
     return vocab, lowercase
 
 
