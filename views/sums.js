@@ -125,9 +125,10 @@ function drawSums() {
 
 // Where everything is, from the left: the key, its number of the marked neuron, the blocks, and the weight.
 function layout() {
-  const width = Math.max(320, Math.min(WIDEST, vis.clientWidth - 2)), narrow = width < 500;
+  const zoom = root.classList.contains("on-slide") ? 1.35 : 1; // for the back row
+  const width = Math.max(320, Math.min(WIDEST, (vis.clientWidth - 2) / zoom)), narrow = width < 500;
   const name = narrow ? 76 : 120, numbers = name + (narrow ? 46 : 60), weight = width - (narrow ? 46 : 110);
-  return { width, narrow, name, numbers, blocks: numbers + (narrow ? 36 : 40), end: weight - (narrow ? 28 : 40), weight };
+  return { zoom, width, narrow, name, numbers, blocks: numbers + (narrow ? 36 : 40), end: weight - (narrow ? 28 : 40), weight };
 }
 
 function paintSums() {
@@ -144,7 +145,7 @@ function paintSums() {
   }
   svg.replaceChildren();
   const high = TOP + ROW * right.length + 4;
-  set(svg, { width: place.width, height: high, viewBox: `0 0 ${place.width} ${high}`, "aria-label": `the scores of the keys for ${panel().left_text[state.query]}` });
+  set(svg, { width: place.width * place.zoom, height: high * place.zoom, viewBox: `0 0 ${place.width} ${high}`, "aria-label": `the scores of the keys for ${panel().left_text[state.query]}` });
   const text = (x, y, words, more = {}) => add(svg, "text", { x, y, "font-size": 13, ...more }, words);
   const fitting = (label, most) => { // a token may be longer than its column
     const long = label.getComputedTextLength();

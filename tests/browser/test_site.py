@@ -472,7 +472,7 @@ def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):
     assert not view.locator("#save").is_visible()
     zoom = frame.evaluate("(e) => new DOMMatrix(getComputedStyle(e).transform).a")
     letters = view.locator(".sums .key").evaluate_all(
-        "(all) => all.map((e) => parseFloat(getComputedStyle(e).fontSize))"
+        "(all) => all.map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)"
     )
     assert letters
     assert min(letters) * zoom >= 23
