@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
-from exercises import (
+from exercises.arrays import run_on_copies
+from exercises.framework import (
     CUT_OFF,
     Hint,
     NotAttempted,
@@ -19,7 +20,6 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from exercises.arrays import run_on_copies
 from exercises.mistakes import functions
 
 Rows = Sequence[tuple]  # a hint, and a wrong function with the answer's arguments: see exercises.mistakes.functions

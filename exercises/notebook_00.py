@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from exercises import as_positions, as_shape, expect
+from exercises.framework import as_positions, as_shape, expect
 from exercises.prediction import prediction
 
 prediction(

@@ -2,7 +2,7 @@
 
 import random
 
-from exercises import Hint, exercise, expect, expect_function, from_text
+from exercises.framework import Hint, exercise, expect, expect_function, from_text
 from exercises.prediction import prediction
 from utils.tokenization import word_pieces
 

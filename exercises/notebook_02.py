@@ -4,7 +4,8 @@ import torch
 from torch.nn import functional as F
 from transformers import BertConfig
 
-from exercises import (
+from exercises.comparison import comparison
+from exercises.framework import (
     CUT_OFF,
     as_number,
     as_shape,
@@ -15,7 +16,6 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from exercises.comparison import comparison
 from exercises.prediction import prediction
 from utils.embeddings import Embeddings
 from utils.support.checkpoint import load_config

@@ -6,7 +6,19 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from exercises import (
+from exercises.arrays import expect_trainable, run_on_copies, run_once
+from exercises.attention import (
+    NARROW_MASK,
+    batch_for,
+    describes_sizes,
+    expect_nothing_on_padding,
+    hides_padding,
+    low_scores,
+    official_model,
+    wrong_weights,
+)
+from exercises.comparison import name_the_mistake
+from exercises.framework import (
     CUT_OFF,
     Hint,
     Without,
@@ -20,18 +32,6 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from exercises.arrays import expect_trainable, run_on_copies, run_once
-from exercises.attention import (
-    NARROW_MASK,
-    batch_for,
-    describes_sizes,
-    expect_nothing_on_padding,
-    hides_padding,
-    low_scores,
-    official_model,
-    wrong_weights,
-)
-from exercises.comparison import name_the_mistake
 from exercises.mistakes import functions
 from exercises.prediction import prediction
 from utils.attention import compute_attention_weights, scaled_dot_product_attention

@@ -5,7 +5,6 @@ from functools import partial
 
 import torch
 
-from exercises import Hint, as_shape, call, close, compare_stages, exercise, expect, expect_function, expect_tensor
 from exercises.arrays import expect_trainable, run_once
 from exercises.attention import (
     NARROW_MASK,
@@ -16,6 +15,17 @@ from exercises.attention import (
     wrong_weights,
 )
 from exercises.comparison import comparison
+from exercises.framework import (
+    Hint,
+    as_shape,
+    call,
+    close,
+    compare_stages,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+)
 from exercises.prediction import prediction
 from utils.attention import compute_attention_weights
 

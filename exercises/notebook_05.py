@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: F401 - in tables
 
-from exercises import Hint, as_positions, close, compare_stages, exercise, expect, expect_function
 from exercises.attention import official_model
 from exercises.comparison import compare_answer, comparison, copies, expect_differentiable
+from exercises.framework import Hint, as_positions, close, compare_stages, exercise, expect, expect_function
 from exercises.mistakes import functions
 from exercises.prediction import prediction
 from utils.encoder import TransformerEncoder

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
-from exercises import (
+from exercises.framework import (
     CHANGES_INPUT,
     CUT_OFF,
     Hint,

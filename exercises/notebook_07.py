@@ -8,9 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from exercises import Hint, as_number, as_tensor, close, exercise, expect, expect_function, expect_tensor
 from exercises.arrays import run_once
 from exercises.comparison import comparison, name_the_mistake
+from exercises.framework import Hint, as_number, as_tensor, close, exercise, expect, expect_function, expect_tensor
 from exercises.mistakes import functions
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from exercises import (
+from exercises.comparison import name_the_mistake
+from exercises.framework import (
     Hint,
     NotAttempted,
     as_number,
@@ -21,7 +22,6 @@ from exercises import (
     expect_gradients,
     is_stub,
 )
-from exercises.comparison import name_the_mistake
 from exercises.mistakes import functions
 from exercises.prediction import close_to, prediction
 from utils.classifier import TransformerForSequenceClassification

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from exercises import (
+from exercises.comparison import comparison, expect_own, name_the_mistake
+from exercises.framework import (
     Hint,
     as_number,
     as_tensor,
@@ -22,7 +23,6 @@ from exercises import (
     expect_function,
     expect_tensor,
 )
-from exercises.comparison import comparison, expect_own, name_the_mistake
 from exercises.mistakes import functions
 from exercises.prediction import prediction
 from utils.encoder import TransformerEncoder

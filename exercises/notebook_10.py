@@ -7,7 +7,8 @@ import torch
 from scipy.stats import binomtest
 from torch import Tensor
 
-from exercises import (
+from exercises.comparison import expect_own
+from exercises.framework import (
     Hint,
     as_number,
     as_tensor,
@@ -19,7 +20,6 @@ from exercises import (
     expect_tensor,
     readers_frames,
 )
-from exercises.comparison import expect_own
 from exercises.notebook_07 import as_head, largest_is, read_weights
 
 PLACES = ("The {r} and {p} were gone.", "We saw {p} beside the {r}.")

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertLMHeadModel, MinPLogitsWarper
 
-from exercises import (
+from exercises.arrays import run_on_copies
+from exercises.comparison import name_the_mistake
+from exercises.framework import (
     CHANGES_INPUT,
     Hint,
     as_tensor,
@@ -21,8 +23,6 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from exercises.arrays import run_on_copies
-from exercises.comparison import name_the_mistake
 from exercises.mistakes import functions
 from exercises.notebook_04 import Parts, returned_pair
 

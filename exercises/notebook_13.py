@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from exercises import (
+from exercises.arrays import run_on_copies
+from exercises.framework import (
     Hint,
     as_number,
     as_tensor,
@@ -18,7 +19,6 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from exercises.arrays import run_on_copies
 from exercises.mistakes import functions
 from exercises.prediction import prediction
 

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from exercises import (
+from exercises.comparison import expect_own, name_the_mistake
+from exercises.framework import (
     CHANGES_INPUT,
     Hint,
     NotAttempted,
@@ -19,7 +20,6 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from exercises.comparison import expect_own, name_the_mistake
 from exercises.mistakes import functions
 from exercises.notebook_13 import expect_no_additive
 from exercises.prediction import prediction

@@ -5,8 +5,8 @@ from functools import partial
 import torch
 from torch import nn
 
-from exercises import as_number, call, close, exercise, expect, expect_function, expect_tensor
 from exercises.comparison import expect_own
+from exercises.framework import as_number, call, close, exercise, expect, expect_function, expect_tensor
 from exercises.prediction import prediction, within
 from utils.tokenization import WordPieceTokenizer
 

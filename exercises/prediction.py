@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from exercises import Hint, exercise, expect
+from exercises.framework import Hint, exercise, expect
 from exercises.mistakes import MISTAKES, Wrong, read_table
 
 PREDICTIONS: dict[str, Callable[[], list]] = {}  # what gives the right values, by exercise

@@ -3,6 +3,7 @@
 import re
 
 import exercises
+from exercises import framework
 from publish import teaching
 from publish.notebooks import ROOT, exercise_minutes, main_line
 from publish.teaching import COURSE_PAGE, EXERCISE, Plan, plain_heading, read, units
@@ -55,7 +56,7 @@ def week(plan: Plan, at_home: list[str]) -> tuple[str, int, int]:
 def find_points(number: str) -> int:
     """Return the points of an exercise."""
     exercises.find_check(number)  # loads them
-    return exercises.POINTS[number]
+    return framework.POINTS[number]
 
 
 def weeks() -> str:

@@ -12,6 +12,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 import exercises
+from exercises import framework
 from exercises.grading import cells
 
 MAX_WORDS = 1000  # characters: the text of an error may be a large tensor
@@ -75,12 +76,12 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
             source = f"{source}\n{cell.python}" if number else ""
             if cell is answers.get(number):
                 answer, looks = answered.get(number), cells.fingerprints(source, asked[number].source)
-                reference = exercises.reference_name(answer) if callable(answer) else ""
+                reference = framework.reference_name(answer) if callable(answer) else ""
                 verdicts[number] = check_words(number, answered, error)
                 send("judged", number, verdicts[number][:MAX_WORDS], sorted(looks), reference)
             elif error and cell in given:
                 send("remark", f"a cell of the original notebook raised {type(error).__name__}: {error}"[:MAX_WORDS])
-        wrong = [number for number in asked if not verdicts.get(number, "").startswith(exercises.CORRECT)]
+        wrong = [number for number in asked if not verdicts.get(number, "").startswith(framework.CORRECT)]
         ours = published_answers(original) if len(wrong) > 1 else {}
         for place, number in enumerate(wrong):
             if number not in answers:
@@ -94,7 +95,7 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
                 theirs = {name: shell.user_ns[name] for name in names if name in shell.user_ns}
                 shell.user_ns.update(names)
                 error = run_cell(shell, answers[number], answered, settings)
-                if check_words(number, answered, error).startswith(exercises.CORRECT):
+                if check_words(number, answered, error).startswith(framework.CORRECT):
                     send("follows", number, list(earlier))
                 shell.user_ns.update(theirs)
 
@@ -125,11 +126,11 @@ def check_words(number: str, answered: dict, error: BaseException | None) -> str
     """Return the verdict on an answer, or why there is none."""
     if number in answered:
         try:
-            return exercises.verdict(exercises.find_check(number), answered[number])
+            return framework.verdict(exercises.find_check(number), answered[number])
         except BaseException as raised:  # such as SystemExit
-            return exercises.describe_error(raised)
+            return framework.describe_error(raised)
     if error is None:
         return f"not attempted: its cell does not call check({number!r}, …)."
     if isinstance(error, SyntaxError):
         return f"the cell does not parse: {error.msg} (line {error.lineno})."
-    return exercises.describe_error(error)
+    return framework.describe_error(error)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from exercises import CORRECT, POINTS
+from exercises.framework import CORRECT, POINTS
 from utils.support.files import write_file
 
 MAX_NAMES = 5  # names listed for the same answer

@@ -1,6 +1,7 @@
 """The published answers that are parts of BERT, and wrong ones that a check of the exercise alone may overlook."""
 
-from exercises import PART_NAMES, find_check
+from exercises import find_check
+from exercises.framework import PART_NAMES
 from exercises.parts import PARTS
 from tests.exercises.answers import SOLUTIONS, answer_of, lines_of, solution
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from exercises import errors, verdict
+from exercises import errors
+from exercises.framework import verdict
 
 Output = namedtuple("Output", "states weights")
 X = torch.ones(2, 3)

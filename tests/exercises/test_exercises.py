@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from exercises import CHECKS, CORRECT, PART_NAMES, SIZES, WRONG, check, find_check, verdict
+from exercises import check, find_check
+from exercises.framework import CHECKS, CORRECT, PART_NAMES, SIZES, WRONG, verdict
 from exercises.prediction import PREDICTIONS
 from tests.exercises.answers import Answer, right_answers, wrong_answers
 from tests.exercises.faults import made_by_machine

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from exercises import POINTS, __main__, find_check
+from exercises import __main__, find_check
+from exercises.framework import POINTS
 from exercises.grading import grade
 from exercises.grading.cells import Cell, fingerprints, read_cells, steps_to_run
 from exercises.grading.process import Grader

@@ -15,7 +15,9 @@ import torch
 from transformers import BertConfig
 
 import exercises
-from exercises import (
+from exercises import check, notebook_13, solved
+from exercises.arrays import expect_trainable
+from exercises.framework import (
     CHECKS,
     Hint,
     Without,
@@ -25,18 +27,14 @@ from exercises import (
     as_tensor,
     at_every_size,
     call,
-    check,
     close,
     compare_stages,
     expect,
     expect_gradients,
     expect_tensor,
-    notebook_13,
     reference_name,
-    solved,
     verdict,
 )
-from exercises.arrays import expect_trainable
 from utils.attention import AttentionHead, scaled_dot_product_attention
 from utils.encoder_layer import TransformerEncoderLayer
 

@@ -12,7 +12,8 @@ import torch
 from transformers import BertConfig, BertModel
 
 import exercises
-from exercises import Hint, check
+from exercises import check
+from exercises.framework import Hint
 from exercises.part_checks import try_part
 from exercises.parts import (
     MARKER_NOTEBOOK,

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import exercises
+from exercises import framework
 from publish import slides, syllabus, teaching
 from publish.notebooks import minutes
 from tests.helpers import ROOT
@@ -167,7 +168,7 @@ def goals(number: str) -> list[str]:
 def test_points_match_the_checks():
     for number in NUMBERS:
         exercises.find_check(number)  # loads the checks
-    points = exercises.POINTS
+    points = framework.POINTS
     rows = re.findall(r"^\| (\d) \| .* \| ([\d., ]+) \|$", GRADING, re.MULTILINE)
     assert [int(level) for level, _ in rows] == [1, 2, 3] == sorted(set(points.values()))
     for level, names in rows:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from exercises import CHECKS
+from exercises.framework import CHECKS
 from publish import badges
 from publish.bad_input import END, START
 from tests.helpers import ROOT, project_paths

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from exercises import POINTS
+from exercises.framework import POINTS
 from exercises.grading import grade
 from exercises.grading.report import report
 from publish.student import write_copy
