@@ -185,7 +185,7 @@ def minutes(notebook) -> tuple[int, int]:
 
 def exercise_minutes(cells: list) -> dict[str, int]:
     """Return the minutes that the texts of exercises state, by their headings."""
-    return {found[1]: int(found[2]) for cell in cells if (found := STATED_MINUTES.search(cell.source))}
+    return {heading: int(stated) for cell in cells for heading, stated in STATED_MINUTES.findall(cell.source)}
 
 
 def write_minutes(notebook) -> None:
