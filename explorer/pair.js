@@ -110,7 +110,7 @@ function makePair() {
     changed();
   }
 
-  // Send a text to keep and a control, both optional, through the encoder; false if it failed or the reader has asked for another
+  // Send a text to keep and a control, both optional, through the encoder; false if it failed or another was sent
   async function sendThem({ keep: first, control: second }) {
     const mine = ++turn, stale = () => mine !== turn;
     try {
