@@ -72,10 +72,10 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
 
 
 def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
-    """Draw the probabilities of the next token, with sliders for temperature, top-k and top-p, and sample from them.
+    """Draw a decoder's probabilities as a ruler of tokens, cut by temperature, top-k and top-p, and throw darts at it.
 
-    `logits` (V,) are a decoder's logits for 2 to 500 `tokens`; the 12 most likely get a bar each. ValueError for other
-    shapes, nan and inf, and for more tokens; shares among the best 500 are slightly larger than among all.
+    `logits` (V,) are a decoder's logits for 2 to 500 `tokens`. Top-p is 0.8 at first. ValueError for other shapes, nan
+    and inf, and for more tokens; shares among the best 500 are slightly larger than among all.
     """
     logits = torch.as_tensor(logits)
     if logits.dim() == 1 and len(logits) > 500:
