@@ -65,7 +65,7 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
     answers = {number: cell for number, cell in found.items() if cell}
     for number in found.keys() - answers.keys():
         send("judged", number, f"not attempted: no cell calls check({number!r}, …).")
-    shell, source = InteractiveShell.instance(), ""
+    shell, source, last = InteractiveShell.instance(), "", ""
     shell.enable_gui = lambda gui=None: None  # for %matplotlib
     settings = torch.get_default_dtype(), torch.is_grad_enabled()
     verdicts = {}
@@ -73,7 +73,7 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
         for number, cell in cells.steps_to_run(given, handed_in, answers):
             send("begins", number)
             error = run_cell(shell, cell, answered, settings)
-            source = f"{source}\n{cell.python}" if number else ""
+            source, last = f"{source}\n{cell.python}" if number == last else cell.python, number
             if cell is answers.get(number):
                 answer, looks = answered.get(number), cells.fingerprints(source, asked[number].source)
                 reference = framework.reference_name(answer) if callable(answer) else ""
