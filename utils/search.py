@@ -88,15 +88,15 @@ def bm25(queries: Sequence[str], texts: Sequence[str], tokenizer, k1: float = 1.
     """
     check_texts(queries)
     check_texts(texts)
-    asked, ids = ([tokenizer.encode(text, add_special_tokens=False) for text in each] for each in (queries, texts))
-    used, places = torch.tensor([token for row in asked for token in row]).long().unique(return_inverse=True)  # (U,)
+    wanted, ids = ([tokenizer.encode(text, add_special_tokens=False) for text in each] for each in (queries, texts))
+    used, places = torch.tensor([token for row in wanted for token in row]).long().unique(return_inverse=True)  # (U,)
     counts = [torch.bincount(torch.tensor(row).long(), minlength=len(tokenizer.vocab))[used] for row in ids]
     counts, lengths = torch.stack(counts), torch.tensor([[float(len(row))] for row in ids])  # (N, U), (N, 1)
     having = (counts > 0).sum(dim=0)  # (U,): the texts that have a token
     rarity = (1 + (len(texts) - having + 0.5) / (having + 0.5)).log()
     saturated = counts * (k1 + 1) / (counts + k1 * (1 - b + b * lengths / lengths.mean()))
     weights = rarity * saturated  # (N, U)
-    return torch.stack([weights[:, part].sum(dim=1) for part in places.split([*map(len, asked)])])
+    return torch.stack([weights[:, part].sum(dim=1) for part in places.split([*map(len, wanted)])])
 
 
 def late_interaction(query_states: Tensor, states: Sequence[Tensor]) -> Tensor:

@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def read_other(other: list[str], text: str) -> tuple | str | list[str]:
-    """Return a second model with its tokenizer, for a folder or one word beside a longer text, or texts to exchange."""
+    """Return a second model with its tokenizer, for a folder or a word next to a longer text, or texts to exchange."""
     if len(other) > 1:
         return other
     [name] = other

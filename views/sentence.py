@@ -1,4 +1,4 @@
-"""`sentence_view`: where one token of a sentence looks, in one head, alone or beside a second sentence or model."""
+"""`sentence_view`: where one token of a sentence looks, in one head, alone or next to a second sentence or model."""
 
 import base64
 import zlib

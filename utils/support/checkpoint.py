@@ -335,9 +335,9 @@ def check_case(folder: Path, tokenizer) -> None:
         or not getattr(tokenizer, "do_lower_case", True)
     ):
         return
-    words = [token for token in tokenizer.get_vocab() if not re.match(r"\[.*\]$", token)]
-    capitals = [token for token in words if token != token.lower()]
-    if len(capitals) > 0.05 * len(words):
+    pieces = [token for token in tokenizer.get_vocab() if not re.match(r"\[.*\]$", token)]
+    capitals = [token for token in pieces if token != token.lower()]
+    if len(capitals) > 0.05 * len(pieces):
         raise ValueError(
             f"{folder} has {len(capitals):,} tokens with capitals, such as {capitals[-1]!r}, but transformers would "
             f'lowercase texts: write {{"do_lower_case": false}} into its {config.name}, or true'
