@@ -23,6 +23,7 @@ from publish.tiny import TINY, tiny_tokenizer, write_vocabulary  # noqa: F401 - 
 from utils.classifier import TransformerForSequenceClassification
 
 ROOT = Path(__file__).resolve().parents[1]
+WINDOW = {"width": 1300, "height": 900}  # of the tests in a browser
 SENTENCE = "I called Ian. I got his answering machine."
 CASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "A", "##b"]
 SMALL = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 16}

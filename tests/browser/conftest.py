@@ -12,11 +12,10 @@ from playwright.sync_api import sync_playwright
 
 from publish.browser import find_browser
 from tests.browser.firefox import Firefox
-from tests.helpers import skip_or_fail
+from tests.helpers import WINDOW, skip_or_fail
 from views import head_view, model_view, neuron_view
 
 PAIR = ("I called Ian.", "I got his answering machine.")
-WINDOW = {"width": 1300, "height": 900}
 PROGRAMS = {"Chromium": find_browser(), "Firefox": shutil.which("firefox-esr") or shutil.which("firefox")}
 MISSING = f"install {' and '.join(name for name, path in PROGRAMS.items() if not path)} for the browser tests"
 LOCAL = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:", "ws://127.0.0.1:")

@@ -6,6 +6,7 @@ a small random model, which exports faster.
 
 import functools
 import os
+import random
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ pytest.importorskip("onnxscript", reason="make site installs what this needs: re
 from explorer import explorer, npm
 from publish.server import serve
 from publish.website import BUILD
-from tests.browser.conftest import WINDOW
+from tests.helpers import WINDOW
 from utils.encoder import TransformerEncoder
 
 AXE = npm.Package(
@@ -214,3 +215,13 @@ def axe_violations(page) -> list:
     """Return the rules of axe-core that the page violates, with the elements that violate them."""
     page.evaluate(npm.read_member(fetch_or_skip(AXE), "axe.min.js").decode())
     return page.evaluate("axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))")
+
+
+def states(torchs, count: int = 50) -> list[dict]:
+    """Return random states of the page: a head, a token, the token that it looks at, and the slider's place."""
+    chance, (layers, heads, size, _) = random.Random(0), torchs.weights.shape
+    limits = {"layer": layers, "head": heads, "token": size, "key": size}
+    return [
+        {name: chance.randrange(limit) for name, limit in limits.items()} | {"notch": chance.randint(-20, 20)}
+        for _ in range(count)
+    ]

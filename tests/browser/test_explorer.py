@@ -27,6 +27,7 @@ from tests.browser.explorer_page import (
     run_timers,
     send,
     site,
+    states,
 )
 from tests.texts import WORDS, generated_strings, in_words, telling_characters
 from utils.search import embed, shares_of_cosine
@@ -58,16 +59,6 @@ def opened(page, address):
 @pytest.fixture(scope="module")
 def saved(encoder, tokenizer):
     return results(encoder, tokenizer, explorer.SENTENCE)
-
-
-def states(torchs, count: int = 50) -> list[dict]:
-    """Return random states of the page: a head, a token, the token that it looks at, and the slider's place."""
-    chance, (layers, heads, size, _) = random.Random(0), torchs.weights.shape
-    limits = {"layer": layers, "head": heads, "token": size, "key": size}
-    return [
-        {name: chance.randrange(limit) for name, limit in limits.items()} | {"notch": chance.randint(-20, 20)}
-        for _ in range(count)
-    ]
 
 
 def test_every_number_equals_torchs_before_the_model_is_there(opened, address, saved, encoder, tokenizer):

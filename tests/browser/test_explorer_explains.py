@@ -26,8 +26,8 @@ from tests.browser.explorer_page import (
     running,
     send,
     site,
+    states,
 )
-from tests.browser.test_explorer import states
 from utils.search import embed, shares_of_cosine
 
 PAIR = ("I called Ian.", "I got his answering machine.")
