@@ -278,11 +278,14 @@ def diagnose(head: nn.Module, states: Tensor, model) -> None:
         expect(not close(result, value, 1e-6), hint)
 
 
+UNIGRAM, HALF = 6.34, math.log(2)
+COPIER_LOSS = 0.9 * UNIGRAM + 0.2 * HALF  # the answer to 11.3: a line in the notebook's figure
+
 prediction(
     "11.3",
     partial(as_number, question="The loss"),
     """
-    = 0.9 * UNIGRAM + 0.2 * HALF
+    = COPIER_LOSS
     0.8 * UNIGRAM | That is the share of [MASK] alone. The other 20 % of the words to be predicted have a loss, too.
     UNIGRAM | That is the unigram alone. Where the right word is shown, its loss is only ln 2.
     0.9 * UNIGRAM + 0.1 * HALF | One ln 2 is missing. The right word shown costs ln 2, and another word shown costs 6.34
@@ -295,6 +298,6 @@ prediction(
     """,
     near=within(0.006),
     good=within(0.02),
-    names=lambda: {"UNIGRAM": 6.34, "HALF": math.log(2)},
+    names=lambda: {"COPIER_LOSS": COPIER_LOSS, "UNIGRAM": UNIGRAM, "HALF": HALF},
     remark="It is the dotted line of the next figure: a long plateau of the training.",
 )
