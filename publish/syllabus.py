@@ -64,8 +64,9 @@ def weeks() -> str:
     at_home = HOME.findall(COURSE_PAGE.read_text("utf-8"))
     rows = [week(plan, EXERCISE.findall(home)) for plan, home in zip(units(), at_home, strict=True)]
     in_class, outside = 1.5 * len(rows), round(sum(minutes for _, minutes, _ in rows) / 30) / 2
+    points = sum(points for *_, points in rows)
     total = (
-        f"In all: {in_class:g} hours in class, {outside:g} for exercises at home, {sum(row[2] for row in rows)} points."
+        f"In all: {in_class:g} hours in class, {outside:g} for exercises at home, {points} points with optional ones."
     )
     return "\n\n".join([*(text for text, _, _ in rows), total])
 
