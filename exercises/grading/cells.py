@@ -1,6 +1,7 @@
 """Find the answers in a hand-in, the cells that they need, and code shared with others, without running anything."""
 
 import ast
+import builtins
 import contextlib
 import dis
 import hashlib
@@ -21,6 +22,7 @@ CHECK = re.compile(r"""\bcheck\(\s*["']([\d.]+)["']""")
 CELL_MAGIC = re.compile(r"\A\s*%%(?:time|timeit|capture|prun)\b.*")
 LINE_MAGIC = re.compile(r"^([ \t]*)%(?:time|timeit|prun|memit)\b[ \t]*(?:-\w+(?:[ \t]+\d+)?[ \t]+)*", re.MULTILINE)
 MODULES = {"torch", "nn", "F", "np", "plt", "math", "random"}  # a call of one of their functions changes no name
+PROVIDED = {*dir(builtins), "get_ipython", "display", "__name__"}  # by Python and IPython
 MIN_LINES = 3  # shorter functions are often the same by chance
 
 
@@ -108,10 +110,11 @@ def steps_to_run(original: Sequence[Cell], handed_in: Sequence[Cell], answers: d
 
     The original has its first two cells, set-up and imports, and its order. A student's other cells, added or edited,
     go before the next answer; those below the last answer run right after set-up. Cells that define nothing that is
-    used later are skipped.
+    used later are skipped, unless an answer uses a name that no cell seems to define: then all of the student's cells
+    run, since one may define it by `import *`, `exec` or `globals`.
     """
     sources = {cell.source for cell in original}
-    own = [cell for cell in handed_in if not cell.number and cell.source not in sources]
+    students = own = [cell for cell in handed_in if not cell.number and cell.source not in sources]
     steps = []
     for cell in original:
         if answer := answers.get(cell.number):
@@ -126,7 +129,10 @@ def steps_to_run(original: Sequence[Cell], handed_in: Sequence[Cell], answers: d
         if index < 2 or cell is answers.get(number) or cell.changed & wanted:
             needed.insert(0, (number, cell))
             wanted |= cell.used
-    return needed
+    known = {name for _, cell in steps for name in cell.changed} | PROVIDED
+    if all(cell.used <= known for cell in answers.values()):
+        return needed
+    return [step for step in steps if step in needed or step[1] in students]
 
 
 def fingerprints(source: str, stub: str = "") -> set[str]:

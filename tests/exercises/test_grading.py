@@ -362,3 +362,15 @@ def test_ctrl_c_saves_what_is_graded(short, tmp_path):
 def test_other_notebook_is_reported(tmp_path):
     (row,) = grade(original("04"), [hand_in(tmp_path / "03.ipynb", RIGHT)])
     assert "03.ipynb is another notebook: it checks exercise 3." in report([row])
+
+
+@pytest.mark.parametrize("helper", ["from math import *", "exec('floor = int')", "globals()['floor'] = int"])
+def test_cells_that_may_define_a_missing_name_are_run(helper):
+    original = [Cell("a", "set_up = 1"), Cell("b", "import math"), Cell("c", 'answer = ...\ncheck("2.2", answer)')]
+    answer = Cell("c", 'answer = floor(2.5)\ncheck("2.2", answer)', 3)
+    unneeded, own = Cell("d", "print('slow')", 1), Cell("e", helper, 2)
+    steps = steps_to_run(original, [unneeded, own, answer], {"2.2": answer})
+    assert own in [cell for _, cell in steps]
+    named = Cell("e", "from math import floor", 2)
+    steps = steps_to_run(original, [unneeded, named, answer], {"2.2": answer})
+    assert [cell.id for _, cell in steps] == ["a", "b", "e", "c"]  # nothing is missing, so only what is needed
