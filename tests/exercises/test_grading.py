@@ -366,7 +366,11 @@ def test_other_notebook_is_reported(tmp_path):
 
 @pytest.mark.parametrize("helper", ["from math import *", "exec('floor = int')", "globals()['floor'] = int"])
 def test_cells_that_may_define_a_missing_name_are_run(helper):
-    original = [Cell("a", "set_up = 1"), Cell("b", "import math"), Cell("c", 'answer = ...\ncheck("2.2", answer)')]
+    original = [
+        Cell("a", "set_up = 1"),
+        Cell("b", "from exercises import check"),
+        Cell("c", 'answer = ...\ncheck("2.2", answer)'),
+    ]
     answer = Cell("c", 'answer = floor(2.5)\ncheck("2.2", answer)', 3)
     unneeded, own = Cell("d", "print('slow')", 1), Cell("e", helper, 2)
     steps = steps_to_run(original, [unneeded, own, answer], {"2.2": answer})
