@@ -35,7 +35,7 @@ def test_term_is_where_the_glossary_says(term, sentence, name, fragment):
     cells = nbformat.read(GLOSSARY.parent / name, as_version=4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     assert is_explained(term, section(text, fragment))
-    assert re.fullmatch(r"\S.*\.", sentence), "one sentence, with a full stop"
+    assert re.fullmatch(r"\S(?:(?![.?!] [A-Z]).)*\.", sentence), "one sentence, with a full stop"
 
 
 def test_every_row_is_read_and_sorted():
