@@ -22,10 +22,10 @@ from benchmarks.report import device_name, markdown, versions
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
 from utils.search import mean_pooling
-from utils.statistics import bootstrap_interval
 from utils.support.batches import collate, sorted_batches, token_ids
 from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.support.datasets import Examples, Reviews, reviews
+from utils.support.intervals import bootstrap_interval
 from utils.training import fine_tune, predict
 
 RESULTS = Path(__file__).with_suffix(".json")

@@ -1,10 +1,6 @@
-"""Confidence intervals (95 %) of a proportion, built in notebook 08, and of a mean, used from there on."""
+"""The confidence interval (95 %) of a proportion. Built in notebook 08."""
 
 import math
-from collections.abc import Sequence
-
-import numpy as np
-from scipy.stats import bootstrap, t
 
 
 def wilson_interval(right: int, total: int) -> tuple[float, float]:
@@ -20,30 +16,3 @@ def wilson_interval(right: int, total: int) -> tuple[float, float]:
     middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
     half = z / (1 + z**2 / total) * math.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
     return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def bootstrap_interval(values: Sequence[float], seed: int = 0, samples: int = 2000) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of a mean (Efron 1979), computed by scipy.
-
-    It is too narrow for fewer than ten values: use `t_interval`. ValueError for fewer than two values, and for values
-    that are not finite.
-    """
-    values = as_values(values)
-    options = {"n_resamples": samples, "confidence_level": 0.95, "method": "percentile"}
-    interval = bootstrap((values,), np.mean, **options, random_state=seed).confidence_interval
-    return float(interval.low), float(interval.high)
-
-
-def t_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of a mean by Student's t (1908), for few values; errors as in `bootstrap_interval`."""
-    values = as_values(values)
-    half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
-    return float(values.mean() - half), float(values.mean() + half)
-
-
-def as_values(values: Sequence[float]) -> np.ndarray:
-    """Return the values as an array; ValueError unless they are at least two finite numbers."""
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
-        raise ValueError("values must be at least two finite numbers: leave out missing ones")
-    return values

@@ -26,11 +26,11 @@ from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.pretraining import EVAL_MASKING_RATE, Settings, fill_rows, text_pairs, train_contrastive
 from utils.search import embed, search
-from utils.statistics import bootstrap_interval
 from utils.support.checkpoint import load_tokenizer
 from utils.support.checks import SPECIAL_TOKENS
 from utils.support.datasets import DATA, imdb_reviews, reviews
 from utils.support.files import write_file
+from utils.support.intervals import bootstrap_interval
 from utils.support.neighbour_counts import NeighbourCounts
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict

@@ -24,9 +24,9 @@ from utils.encoder import EncoderOutput, TransformerEncoder, initialize
 from utils.masked_lm import LanguageModelHead, mask_tokens
 from utils.modernbert import GatedFeedForward, ModernEncoder, local_mask, rotary
 from utils.pretraining import EVAL_MASKING_RATE, TINY, Settings, fill_rows, masked_batches, masked_lm_loss
-from utils.statistics import bootstrap_interval, t_interval
 from utils.support.datasets import DATA, imdb_reviews
 from utils.support.files import write_file
+from utils.support.intervals import bootstrap_interval, t_interval
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, make_optimizer, train_epoch
 

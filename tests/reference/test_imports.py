@@ -11,20 +11,20 @@ from tests.helpers import ROOT
 
 # A module imports only those before it; BUILT in utils/__init__.py says which notebook builds which definition.
 SUPPORT = (
-    *("checks", "files", "checkpoint", "sentence_settings", "weight_names", "vocabulary", "saving", "batches"),
     *(
+        "checks",
+        "files",
+        "checkpoint",
+        "sentence_settings",
+        "weight_names",
+        "vocabulary",
+        "saving",
+        "batches",
         "tables",
-        "scores",
-        "datasets",
-        "labelled_texts",
-        "labelled_words",
-        "colours",
-        "plots",
-        "notebook",
-        "comparisons",
     ),
-    *("reader_input", "dates", "onnx", "products", "formatting", "characters", "vectors", "neighbour_counts"),
-    "decoding",
+    *("scores", "intervals", "datasets", "labelled_texts", "labelled_words", "colours", "plots", "notebook"),
+    *("comparisons", "reader_input", "dates", "onnx", "products", "formatting", "characters", "vectors"),
+    *("neighbour_counts", "decoding"),
 )
 ORDER = (
     *(f"support.{name}" for name in SUPPORT),

@@ -44,7 +44,6 @@ def unit_vectors() -> torch.Tensor:
 
 
 def test_embed_equals_sentence_transformers(peer, encoder, tokenizer, official_tokenizer):
-    peer.max_seq_length = 512
     texts = TEXTS + reviews().test.texts[:15]
     expected = torch.from_numpy(peer.encode(texts, normalize_embeddings=True))
     for its_tokenizer in (tokenizer, official_tokenizer):
@@ -54,8 +53,8 @@ def test_embed_equals_sentence_transformers(peer, encoder, tokenizer, official_t
     assert largest_difference(vectors.norm(dim=1), torch.ones(20)) <= 1e-5
 
 
-def test_embed_truncates_to_the_positions(peer, encoder, tokenizer):
-    peer.max_seq_length = 512
+def test_embed_truncates_as_the_checkpoint_does(peer, encoder, tokenizer):
+    assert peer.max_seq_length == 256
     text = "a film that would not end " * 200
     expected = torch.from_numpy(peer.encode([text], normalize_embeddings=True))
     assert largest_difference(embed([text], encoder, tokenizer), expected) <= 1e-5

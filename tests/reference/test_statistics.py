@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
-from utils.statistics import bootstrap_interval, t_interval, wilson_interval
+from utils.statistics import wilson_interval
+from utils.support.intervals import bootstrap_interval, t_interval
 
 
 @pytest.mark.parametrize("total", [1, 2, 10, 29, 263, 1000])

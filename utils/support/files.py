@@ -144,6 +144,7 @@ def staging_dir(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     staging = path.with_name(f".saving-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}")
     lock = staging.with_suffix(".lock")
+    lock.touch()  # fails at once where FileLock would wait
     with FileLock(lock, timeout=LOCK_TIMEOUT):
         try:
             clear(staging, path)

@@ -10,6 +10,7 @@ add(document.head, "style", {}, `
   .near .word:focus { outline: none; }
   .near .word:focus rect, .near .word.chosen rect { stroke: var(--mark); stroke-width: 2px; }
   .near .word rect { fill: color-mix(in srgb, var(--above) 22%, transparent); stroke: none; }
+  .near .word rect.minus { fill: color-mix(in srgb, var(--below) 22%, transparent); }
   .near .total { fill: var(--soft); font-size: var(--small); font-variant-numeric: tabular-nums; }
   .near .whole { fill: currentColor; font-weight: bold; }
   .near line { stroke: var(--above); stroke-opacity: 0.75; cursor: pointer; }
@@ -105,7 +106,7 @@ function draw() {
     });
     nameShown(word, `${cut} ${format(total)}`, `of the cosine${cut === name ? "" : `: ${name}`}`);
     const length = (LEFT - 40) * Math.min(1, Math.abs(total) / longest);
-    const bar = add(word, "rect", { y: middle(side, i) - 12, height: 24, rx: 3 });
+    const bar = add(word, "rect", { y: middle(side, i) - 12, height: 24, rx: 3, class: total < 0 ? "minus" : "" });
     add(word, "rect", { x: side ? RIGHT : 0, y: middle(side, i) - 12, width: LEFT, height: 24, style: "fill: transparent; stroke: none" });
     add(word, "text", { x: side ? RIGHT + 4 : LEFT - 4, y: middle(side, i) + 5, "text-anchor": side ? "start" : "end" }, cut);
     word.append(" "); // between the two texts, for programs that read what is shown
