@@ -38,7 +38,7 @@ add(document.head, "style", {}, `
   .part.most { fill: var(--key); }
   .part.asks { fill: color-mix(in srgb, var(--query) 45%, var(--ground, var(--paper))); }
   .sentence .label.most { fill: var(--ground, var(--paper)); font-weight: bold; }
-  .below { display: flex; flex-wrap: wrap; gap: 12px 40px; margin-top: 16px; }
+  .below { display: flex; flex-wrap: wrap; gap: 12px 40px; margin-top: 4px; }
   .below > #say { flex: 1 1 300px; margin: 0; font-size: var(--title); min-height: 5.8em; }
   .map { flex: 0 1 auto; min-width: min(100%, 300px); max-width: 100%; }
   .map > label { display: block; contain: inline-size; white-space: normal; margin-bottom: 4px; color: var(--soft); cursor: default; }
