@@ -54,7 +54,7 @@ def narrower(code: str) -> str:
     return done.stdout.rstrip() if lines <= min(LINES, len(code.splitlines()) + LONGER) else code
 
 
-def show_exercises(notebook, number: str) -> None:
+def show_exercises(notebook) -> None:
     """Give the exercises that the course solves in class a slide in the full deck of a notebook."""
     in_class = {name for plan in units() for name in plan.exercises}
     for cell in notebook.cells:
@@ -115,7 +115,7 @@ def make_slides(copy: Path, folder: Path, seminar: bool = False, by: str = "") -
     number = copy.name[:2]
     notebook = read_for_seminar(copy, folder) if seminar else read_for_slides(copy, folder / "views")
     if not seminar:
-        show_exercises(notebook, number)
+        show_exercises(notebook)
     sign(notebook, by)
     return write_deck(notebook, folder, f"{number}{'-seminar' * seminar}", copy)
 

@@ -5,19 +5,14 @@ import re
 import exercises
 from exercises import framework
 from publish import teaching
-from publish.notebooks import ROOT, exercise_minutes, main_line
-from publish.teaching import COURSE_PAGE, EXERCISE, Plan, plain_heading, read, units
+from publish.notebooks import ROOT
+from publish.teaching import COURSE_PAGE, EXERCISE, Plan, plain_heading, read, stated_minutes, units
 
 PAGE = ROOT / "docs" / "SYLLABUS.md"
 WEEKS = "## Week by week\n"
 HOME = re.compile(r"^- \*\*At home\.\*\* (.*)$", re.MULTILINE)
 GOALS = re.compile(r"be able to\W*\n\n((?:- .*\n?)+)")
 SOURCES = re.compile(r"\*\*Sources\*\*\n\n((?:- .*\n?)+)")
-
-
-def numbers_of(plan: Plan) -> list[str]:
-    """Return the notebooks of a unit, such as 03."""
-    return list(dict.fromkeys(row.notebook for row in plan.rows))
 
 
 def the_list(number: str, pattern: re.Pattern) -> list[str]:
@@ -28,22 +23,13 @@ def the_list(number: str, pattern: re.Pattern) -> list[str]:
     return [line.removeprefix("- ").rstrip(";.") for line in found[0].splitlines()]
 
 
-def stated_minutes(plan: Plan) -> dict[str, int]:
-    """Return the minutes that the notebooks of a unit state for their numbered exercises."""
-    stated = {}
-    for number in numbers_of(plan):
-        for heading, minutes in exercise_minutes(main_line(read(number))).items():
-            stated |= dict.fromkeys(EXERCISE.findall(heading), minutes)
-    return stated
-
-
 def week(plan: Plan, at_home: list[str]) -> tuple[str, int, int]:
-    """Return the paragraph of a unit, its minutes of exercises at home, and its points without optional exercises."""
+    """Return the paragraph of a unit, its minutes of exercises at home, and its points."""
     stated = stated_minutes(plan)
     minutes = sum(stated[name] for name in at_home)
     points = sum(find_points(name) for name in stated if name in plan.exercises or name in at_home)
-    goals = [goal for number in numbers_of(plan) for goal in the_list(number, GOALS)]
-    sources = [re.match(r"\[.*?\]\(.*?\)", line)[0] for n in numbers_of(plan) for line in the_list(n, SOURCES)[:2]]
+    goals = [goal for number in plan.notebooks for goal in the_list(number, GOALS)]
+    sources = [re.match(r"\[.*?\]\(.*?\)", line)[0] for n in plan.notebooks for line in the_list(n, SOURCES)[:2]]
     title = plain_heading(plan.title).replace(" · ", ": ", 1)
     return (
         f"**{title}.** You will be able to {'; '.join(goals)}. *Read* {'; '.join(dict.fromkeys(sources))}. "

@@ -66,6 +66,11 @@ class Plan:
     talk: list[str] = field(default_factory=list)  # the question of a slot, with wrong answers and the right one
 
     @property
+    def notebooks(self) -> list[str]:
+        """The notebooks of its rows, such as 03."""
+        return list(dict.fromkeys(row.notebook for row in self.rows))
+
+    @property
     def exercises(self) -> list[str]:
         """The numbers of the exercises to be solved in class."""
         return EXERCISE.findall(self.in_class)
@@ -266,7 +271,7 @@ def question_minutes(plan: Plan, row: Row) -> float:
 def unit_cells(plan: Plan) -> dict[int, list]:
     """Return the cells of each row of a unit that names a section, up to the next such row of its notebook."""
     found = {}
-    for notebook in dict.fromkeys(row.notebook for row in plan.rows):
+    for notebook in plan.notebooks:
         cells, starts = main_line(read(notebook)), {}
         for number, row in enumerate(plan.rows):
             if row.notebook == notebook and row.is_section:
@@ -285,15 +290,21 @@ def rehearse(plan: Plan) -> list[tuple[Row, float]]:
     return [(row, class_minutes(row) + reading_time(own.get(number, []))) for number, row in enumerate(plan.rows)]
 
 
+def stated_minutes(plan: Plan) -> dict[str, int]:
+    """Return the minutes that the notebooks of a unit state for their numbered exercises."""
+    stated = {}
+    for notebook in plan.notebooks:
+        for heading, stated_there in exercise_minutes(main_line(read(notebook))).items():
+            stated |= dict.fromkeys(EXERCISE.findall(heading), stated_there)
+    return stated
+
+
 def fixed_items(plan: Plan) -> list[tuple[int, str]]:
     """Return the minutes and names of a unit's items besides its notebook; none for a slot of the seminar."""
     if not plan.is_unit:
         return []
-    stated = {}
-    for notebook in dict.fromkeys(row.notebook for row in plan.rows):
-        stated |= exercise_minutes(main_line(read(notebook)))
-    own = [minutes for text, minutes in stated.items() if set(EXERCISE.findall(text)) & set(plan.exercises)]
-    done = (sum(own), f"{plan.in_class} in pairs")
+    stated = stated_minutes(plan)
+    done = (sum(stated[name] for name in plan.exercises), f"{plan.in_class} in pairs")
     if plan.before == FIRST_WEEK:
         return [(ON_THE_COURSE, plan.before), done]
     return [(BEFORE, plan.before), done, (A_QUESTION, "an open question")]
@@ -315,7 +326,7 @@ def time_line(plan: Plan) -> str:
     """Return the line under the heading of a unit that divides its 90 minutes."""
     notebook = round(sum(minutes for _, minutes in rehearse(plan)))
     (first, before), *rest = fixed_items(plan)
-    several = "s" * (len({row.notebook for row in plan.rows}) > 1)
+    several = "s" * (len(plan.notebooks) > 1)
     all_parts = [(notebook, f"the notebook{several}"), *rest, (UNIT - total_minutes(plan), "to spare")]
     return f"*{first} min {before} · {' · '.join(f'{minutes} {what}' for minutes, what in all_parts)}*"
 
