@@ -2,8 +2,12 @@
 // The page's colour scales, light or dark, as [red, green, blue], from the background to the strongest colour
 function colours() {
   const style = getComputedStyle(document.documentElement);
-  const stops = (name) => style.getPropertyValue(`--scale-${name}`).trim().split(" ")
-    .map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  const stops = (name) =>
+    style
+      .getPropertyValue(`--scale-${name}`)
+      .trim()
+      .split(" ")
+      .map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
   return { above: stops("above"), below: stops("below") };
 }
 
@@ -15,9 +19,11 @@ function colour(value, limit, palette) {
   return low.map((channel, i) => Math.round(channel + (high[i] - channel) * share));
 }
 
-const light = ([r, g, b]) => [r, g, b].map((v) => (v / 255) ** 2.2).reduce((sum, v, i) => sum + v * [0.21, 0.72, 0.07][i], 0);
+const light = ([r, g, b]) =>
+  [r, g, b].map((v) => (v / 255) ** 2.2).reduce((sum, v, i) => sum + v * [0.21, 0.72, 0.07][i], 0);
 const rgb = (channels) => `rgb(${channels.join(" ")})`;
-const written = (value, digits = 2) => (Number.isNaN(value) ? "–" : value.toFixed(digits)).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
+const written = (value, digits = 2) =>
+  (Number.isNaN(value) ? "–" : value.toFixed(digits)).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
 
 // Make an element with properties and children; strings become text nodes, never HTML
 function element(name, properties = {}, ...children) {
@@ -50,7 +56,9 @@ function step(key, row, column, rows, columns) {
 
 // The colour scale below each drawing
 function scale(limit, signed, palette) {
-  const stops = Array.from({ length: 11 }, (_, i) => rgb(colour(((signed ? i - 5 : i / 2) / 5) * limit, limit, palette)));
+  const stops = Array.from({ length: 11 }, (_, i) =>
+    rgb(colour(((signed ? i - 5 : i / 2) / 5) * limit, limit, palette)),
+  );
   const ramp = element("span", { className: "ramp" });
   ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
   return [written(signed ? -limit : 0, 1), ramp, written(limit, 1)];
@@ -83,7 +91,8 @@ class Matrix {
 
   move(event) {
     if (event.key === "Enter" || event.key === " ") this.choose(event.target);
-    const { row, column } = event.target.dataset, count = this.cells.length;
+    const { row, column } = event.target.dataset,
+      count = this.cells.length;
     const next = row !== undefined && step(event.key, +row, +column, count, count);
     if (!next && event.key !== " ") return;
     event.preventDefault();
@@ -98,11 +107,13 @@ class Matrix {
     this.tokens = tokens;
     const heading = (token, scope) => element("th", { scope, title: token }, element("span", {}, token));
     const top = element("tr", {}, element("td", {}), ...tokens.map((token) => heading(token, "col")));
-    this.cells = tokens.map((_, row) => tokens.map((__, column) => {
-      const cell = element("td", { tabIndex: row || column ? -1 : 0 });
-      Object.assign(cell.dataset, { row, column });
-      return cell;
-    }));
+    this.cells = tokens.map((_, row) =>
+      tokens.map((__, column) => {
+        const cell = element("td", { tabIndex: row || column ? -1 : 0 });
+        Object.assign(cell.dataset, { row, column });
+        return cell;
+      }),
+    );
     const rows = this.cells.map((cells, row) => element("tr", {}, heading(tokens[row], "row"), ...cells));
     const caption = element("caption", { className: "unseen" }, this.caption);
     this.table.replaceChildren(caption, element("thead", {}, top), element("tbody", {}, ...rows));
@@ -113,14 +124,17 @@ class Matrix {
     if (this.tokens !== tokens) this.rebuild(tokens);
     const palette = colours();
     this.values = values;
-    this.cells.forEach((cells, row) => cells.forEach((cell, column) => {
-      const value = values[row * tokens.length + column], ground = colour(value, limit, palette);
-      cell.textContent = written(value);
-      cell.style.background = rgb(ground);
-      cell.style.color = light(ground) > 0.18 ? "black" : "white";
-      cell.classList.toggle("picked", row === chosen && column === picked);
-      cell.parentElement.classList.toggle("chosen", row === chosen);
-    }));
+    this.cells.forEach((cells, row) =>
+      cells.forEach((cell, column) => {
+        const value = values[row * tokens.length + column],
+          ground = colour(value, limit, palette);
+        cell.textContent = written(value);
+        cell.style.background = rgb(ground);
+        cell.style.color = light(ground) > 0.18 ? "black" : "white";
+        cell.classList.toggle("picked", row === chosen && column === picked);
+        cell.parentElement.classList.toggle("chosen", row === chosen);
+      }),
+    );
     this.scale.replaceChildren(...scale(limit, signed, palette));
   }
 }
@@ -141,12 +155,16 @@ class Rows {
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.canvas.addEventListener("focus", () => this.tell());
     this.canvas.addEventListener("blur", () => this.leave());
-    this.canvas.addEventListener("click", (event) => { this.point(event); this.onRow?.(this.row); });
+    this.canvas.addEventListener("click", (event) => {
+      this.point(event);
+      this.onRow?.(this.row);
+    });
     this.canvas.addEventListener("keydown", (event) => this.move(event));
   }
 
   point(event) {
-    const box = this.canvas.getBoundingClientRect(), inside = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+    const box = this.canvas.getBoundingClientRect(),
+      inside = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
     this.row = inside((event.clientY - box.top) / box.height, this.tokens.length);
     this.column = inside((event.clientX - box.left) / box.width, this.columns);
     this.tell();
@@ -163,7 +181,9 @@ class Rows {
   }
 
   tell() {
-    const box = this.canvas.getBoundingClientRect(), width = box.width / this.columns, height = box.height / this.tokens.length;
+    const box = this.canvas.getBoundingClientRect(),
+      width = box.width / this.columns,
+      height = box.height / this.tokens.length;
     const place = { left: this.column * width, top: this.row * height, width, height };
     for (const [side, length] of Object.entries(place)) this.cursor.style[side] = `${length}px`;
     this.cursor.hidden = false;
@@ -178,17 +198,34 @@ class Rows {
 
   // `shares`, the weights by which the rows are mixed, are shown next to the tokens
   draw(tokens, values, { chosen, limit = reach(values), shares }) {
-    const palette = colours(), columns = values.length / tokens.length, height = 10;
-    Object.assign(this, { tokens, values, columns, row: Math.min(this.row, tokens.length - 1), column: Math.min(this.column, columns - 1) });
+    const palette = colours(),
+      columns = values.length / tokens.length,
+      height = 10;
+    Object.assign(this, {
+      tokens,
+      values,
+      columns,
+      row: Math.min(this.row, tokens.length - 1),
+      column: Math.min(this.column, columns - 1),
+    });
     Object.assign(this.canvas, { width: columns, height: tokens.length * height });
     const picture = new ImageData(columns, tokens.length * height);
     values.forEach((value, i) => {
-      const pixel = [...colour(value, limit, palette), 255], first = Math.floor(i / columns) * height * columns + (i % columns);
+      const pixel = [...colour(value, limit, palette), 255],
+        first = Math.floor(i / columns) * height * columns + (i % columns);
       for (let y = 0; y < height - 1; y++) picture.data.set(pixel, 4 * (first + y * columns)); // the last line stays empty, to separate the rows
     });
     this.canvas.getContext("2d").putImageData(picture, 0, 0);
     this.canvas.style.height = `calc(${tokens.length} * var(--row))`;
-    this.labels.replaceChildren(...tokens.map((token, row) => element("span", { title: token, className: row === chosen ? "chosen" : "" }, shares ? `${written(shares[row])} × ${token}` : token)));
+    this.labels.replaceChildren(
+      ...tokens.map((token, row) =>
+        element(
+          "span",
+          { title: token, className: row === chosen ? "chosen" : "" },
+          shares ? `${written(shares[row])} × ${token}` : token,
+        ),
+      ),
+    );
     this.mark.hidden = chosen === undefined;
     this.mark.style.top = `calc(${chosen} * var(--row))`;
     this.scale.replaceChildren(...scale(limit, true, palette));

@@ -1,6 +1,8 @@
 // The page: the text that is shown, the followed token, layer and head, and the reader's input.
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const { H, L, A } = DATA.sizes, D = H / A, SIZES = { ...DATA.sizes, D };
+const { H, L, A } = DATA.sizes,
+  D = H / A,
+  SIZES = { ...DATA.sizes, D };
 const by = (id) => document.getElementById(id);
 const followed = { ...DATA.shown };
 let wish = null; // the token that the reader chose: { word, place }, where place is its position
@@ -12,17 +14,25 @@ const TYPES = unpackNumbers({}, { types: DATA.types }).types;
 
 // The name of a token: its word, and its position if the word occurs more than once
 const placed = (row, word = shown.tokens[row]) =>
-  (shown.tokens.indexOf(shown.tokens[row]) === shown.tokens.lastIndexOf(shown.tokens[row]) ? word : `${word} at ${row}`);
+  shown.tokens.indexOf(shown.tokens[row]) === shown.tokens.lastIndexOf(shown.tokens[row]) ? word : `${word} at ${row}`;
 const quoted = (row) => placed(row, `“${shown.tokens[row]}”`);
 const place = () => `layer ${followed.layer}, head ${followed.head}`;
 const number = (row, column, value) => `${placed(row)}, number ${column}: ${written(value, 3)}`;
 const rows = (id, caption) => new Rows(by(id), caption, number, chooseToken);
 const drawings = {
   embeddings: rows("embeddings", "Embeddings"),
-  scores: new Matrix(by("scores"), "Attention scores", (row, column, value) =>
-    `${placed(row)} → ${placed(column)}: q · k / √${D} = ${written(value)}`, chooseToken),
-  weights: new Matrix(by("weights"), "Attention weights", (row, column, value) =>
-    `${place()}: ${placed(row)} → ${placed(column)} ${written(value, 3)}`, chooseToken),
+  scores: new Matrix(
+    by("scores"),
+    "Attention scores",
+    (row, column, value) => `${placed(row)} → ${placed(column)}: q · k / √${D} = ${written(value)}`,
+    chooseToken,
+  ),
+  weights: new Matrix(
+    by("weights"),
+    "Attention weights",
+    (row, column, value) => `${place()}: ${placed(row)} → ${placed(column)} ${written(value, 3)}`,
+    chooseToken,
+  ),
   values: rows("values", "Values v"),
   context: rows("context", "Context = weights · v"),
   attended: rows("attended", "After attention"),
@@ -33,9 +43,11 @@ const drawings = {
 // A grid of buttons, exactly one of which is chosen; arrow keys move the choice
 function makeChoice(host, buttons, columns, choose) {
   host.replaceChildren(...buttons);
-  host.onclick = ({ target }) => buttons.includes(target.closest("button")) && choose(buttons.indexOf(target.closest("button")));
+  host.onclick = ({ target }) =>
+    buttons.includes(target.closest("button")) && choose(buttons.indexOf(target.closest("button")));
   host.onkeydown = (event) => {
-    const at = buttons.indexOf(event.target), count = Math.ceil(buttons.length / columns);
+    const at = buttons.indexOf(event.target),
+      count = Math.ceil(buttons.length / columns);
     const next = at >= 0 && step(event.key, Math.floor(at / columns), at % columns, count, columns);
     if (!next) return;
     event.preventDefault();
@@ -111,8 +123,14 @@ function showText(next) {
     return chip;
   });
   makeChoice(by("tokens"), chips, tokens.length, chooseToken);
-  fillHeads(by("heads"), (canvas, i, palette) => thumbnail(canvas, ofHead("attentions", Math.floor(i / A), i % A), tokens.length, palette));
-  fillSelect(by("token"), tokens.map((token, i) => `${i} ${token}`), chooseToken);
+  fillHeads(by("heads"), (canvas, i, palette) =>
+    thumbnail(canvas, ofHead("attentions", Math.floor(i / A), i % A), tokens.length, palette),
+  );
+  fillSelect(
+    by("token"),
+    tokens.map((token, i) => `${i} ${token}`),
+    chooseToken,
+  );
   const sizes = { ...SIZES, S: tokens.length };
   for (const shape of document.querySelectorAll("[data-shape]")) {
     const names = shape.dataset.shape.split(", ");
@@ -125,14 +143,27 @@ function showText(next) {
 
 // Draw the text that is shown in the picture at the top: it has a sentence of its own until the reader sends one. A new frame
 // takes the place of the old one once it is drawn.
-let isOwn = false, picture = document.querySelector("#opening iframe"), coming;
+let isOwn = false,
+  picture = document.querySelector("#opening iframe"),
+  coming;
 function drawPicture() {
   coming?.remove();
-  const next = coming = picture.cloneNode(), { tokens, attentions } = shown, { token, layer, head } = followed;
+  const next = (coming = picture.cloneNode()),
+    { tokens, attentions } = shown,
+    { token, layer, head } = followed;
   const data = JSON.parse(picture.contentDocument.getElementById("data").textContent);
-  const pieces = tokens.map((_, i) => i), first = { token, layer, head, mode: "pieces", both: false };
+  const pieces = tokens.map((_, i) => i),
+    first = { token, layer, head, mode: "pieces", both: false };
   const drawn = { pieces: { ids: [pieces], names: [tokens] }, words: wordsOf(tokens) };
-  next.figure = { ...data, labels: [""], weights: [packed(attentions)], sizes: [tokens.length], drawn, first, models: false };
+  next.figure = {
+    ...data,
+    labels: [""],
+    weights: [packed(attentions)],
+    sizes: [tokens.length],
+    drawn,
+    first,
+    models: false,
+  };
   next.title = `Where the tokens of “${shown.texts[0]}” look`;
   next.className = "coming";
   next.onload = () => {
@@ -148,15 +179,20 @@ function drawPicture() {
 // Redraw everything that depends on the followed token, layer or head
 function follow(choice) {
   Object.assign(followed, choice);
-  const { token, layer, head } = followed, { tokens } = shown;
+  const { token, layer, head } = followed,
+    { tokens } = shown;
   for (const name of ["token", "layer", "head"]) by(name).value = followed[name];
   mark(by("tokens"), token);
   mark(by("heads"), layer * A + head);
   for (const text of document.querySelectorAll(".where")) text.textContent = place();
   for (const text of document.querySelectorAll(".layer")) text.textContent = layer;
-  const scores = scoresOf(), weights = ofHead("attentions"), values = ofHead("values"), context = contextOf();
+  const scores = scoresOf(),
+    weights = ofHead("attentions"),
+    values = ofHead("values"),
+    context = contextOf();
   followed.key = keptKey(weights);
-  const options = { chosen: token, picked: followed.key }, limit = reach(values);
+  const options = { chosen: token, picked: followed.key },
+    limit = reach(values);
   drawings.embeddings.draw(tokens, ofLayer("hidden_states", 0), options);
   drawings.scores.draw(tokens, scores, { ...options, signed: true, limit: Math.max(...scores.map(Math.abs)) });
   drawings.weights.draw(tokens, weights, { ...options, signed: false, limit: 1 });
@@ -184,17 +220,21 @@ function chooseToken(token, key) {
 
 // Put the numbers of the followed token into sentences
 function tell(weights) {
-  const { token, layer } = followed, row = [...rowOf(weights, token, shown.tokens.length)];
+  const { token, layer } = followed,
+    row = [...rowOf(weights, token, shown.tokens.length)];
   const order = row.map((_, i) => i).sort((a, b) => row[b] - row[a]);
   const largest = order.slice(0, 3).filter((i, rank) => rank === 0 || row[i] >= 0.01);
   const [most, ...others] = largest.map((i) => `${quoted(i)} (${written(row[i])})`);
-  by("looks").textContent = `${quoted(token)} looks most at ${most}${others.length ? `, then at ${others.join(" and ")}` : ""}.`;
+  by("looks").textContent =
+    `${quoted(token)} looks most at ${most}${others.length ? `, then at ${others.join(" and ")}` : ""}.`;
   const parts = largest.map((i) => `${written(row[i])} × the value of ${quoted(i)}`).join(" + ");
   const rest = 1 - largest.reduce((sum, i) => sum + row[i], 0);
-  by("mixture").textContent = `That of ${quoted(token)} is ${parts}${rest > 0.005 ? ` + ${written(rest)} of the others` : ""}.`;
+  by("mixture").textContent =
+    `That of ${quoted(token)} is ${parts}${rest > 0.005 ? ` + ${written(rest)} of the others` : ""}.`;
   const next = layer + 1 < L ? `It is what layer ${layer + 1} reads.` : "No layer follows.";
   by("onwards").textContent = next;
-  by("moved").textContent = `From its embedding to here, ${quoted(token)} has turned: the cosine between the two vectors is ${written(turned(token)[L])}.`;
+  by("moved").textContent =
+    `From its embedding to here, ${quoted(token)} has turned: the cosine between the two vectors is ${written(turned(token)[L])}.`;
 }
 
 // Show a message; for a wrong input, as an error
@@ -203,9 +243,12 @@ function say(text, wrong = false, status = by("status")) {
   status.className = wrong ? "wrong" : "";
 }
 
-const model = makeModel(by("worker").textContent, Object.fromEntries(
-  Object.entries(DATA.files).map(([name, { path }]) => [name, new URL(path, location.href).href])));
-let encode, asked = 0;
+const model = makeModel(
+  by("worker").textContent,
+  Object.fromEntries(Object.entries(DATA.files).map(([name, { path }]) => [name, new URL(path, location.href).href])),
+);
+let encode,
+  asked = 0;
 let live = false; // whether the page follows the reader's typing: from the moment they load the model
 
 async function prepare(tell) {
@@ -213,7 +256,8 @@ async function prepare(tell) {
   const total = DATA.files.runtime.size + DATA.files.encoder.size;
   const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
   const progress = (loaded) => {
-    const part = `${megabytes(loaded)} of ${megabytes(total)} MB`, starts = loaded >= total;
+    const part = `${megabytes(loaded)} of ${megabytes(total)} MB`,
+      starts = loaded >= total;
     tell(starts ? "The model is starting." : `The model is loading: ${part}.`);
     onButton(starts ? "Starting" : `Loading ${part}`, loaded / total);
   };
@@ -245,29 +289,38 @@ class Complaint extends Error {} // a message to the reader about a text
 function examine(texts, tokens) {
   const { characters, tokens: most } = DATA.limits;
   if (texts.every((text) => !text.trim())) throw new Complaint("There is no text yet: type a sentence.");
-  if (texts.some((text) => text.length > characters)) throw new Complaint(`This text has more than ${characters} characters: shorten it.`);
+  if (texts.some((text) => text.length > characters))
+    throw new Complaint(`This text has more than ${characters} characters: shorten it.`);
   if (!tokens) return;
-  if (tokens.every((token) => token === "[CLS]" || token === "[SEP]")) throw new Complaint("No token is left of this text: type a word.");
-  if (tokens.length > most) throw new Complaint(`This text has ${tokens.length} tokens, and the page draws ${most} at most: shorten it.`);
+  if (tokens.every((token) => token === "[CLS]" || token === "[SEP]"))
+    throw new Complaint("No token is left of this text: type a word.");
+  if (tokens.length > most)
+    throw new Complaint(`This text has ${tokens.length} tokens, and the page draws ${most} at most: shorten it.`);
 }
 
 // All outputs of the encoder for two texts, the second of which may be empty; undefined once `stale` returns true
 async function through(texts, { tell = say, stale = () => false } = {}) {
   examine(texts);
-  if (by("fields").disabled) throw new Complaint("From a folder this page cannot load the model: see the note at the top.");
+  if (by("fields").disabled)
+    throw new Complaint("From a folder this page cannot load the model: see the note at the top.");
   await prepare(tell);
   if (stale()) return undefined;
   const input = encode(texts[0], texts[1].trim() ? texts[1] : null);
   examine(texts, input.tokens);
-  const start = performance.now(), outputs = await model.run(input);
+  const start = performance.now(),
+    outputs = await model.run(input);
   return stale() ? undefined : { texts, ...input, ...outputs, seconds: (performance.now() - start) / 1000 };
 }
 
-const reason = (error) => (error instanceof Complaint ? error.message : `The model could not run here (${error.message}). Try again, or use another browser.`);
+const reason = (error) =>
+  error instanceof Complaint
+    ? error.message
+    : `The model could not run here (${error.message}). Try again, or use another browser.`;
 
 // Send the text in the boxes; after a request from there, show the picture at the top, which may be out of the window
 async function send(upwards = false) {
-  const turn = ++asked, texts = [by("first").value, by("second").value];
+  const turn = ++asked,
+    texts = [by("first").value, by("second").value];
   try {
     const next = await through(texts, { stale: () => turn !== asked }); // the reader may have gone on typing
     if (!next) return;
@@ -281,9 +334,18 @@ async function send(upwards = false) {
 }
 
 function start() {
-  for (const text of document.querySelectorAll("[data-size]")) text.textContent = SIZES[text.dataset.size].toLocaleString("en");
-  fillSelect(by("layer"), Array.from({ length: L }, (_, i) => i), (layer) => follow({ layer }));
-  fillSelect(by("head"), Array.from({ length: A }, (_, i) => i), (head) => follow({ head }));
+  for (const text of document.querySelectorAll("[data-size]"))
+    text.textContent = SIZES[text.dataset.size].toLocaleString("en");
+  fillSelect(
+    by("layer"),
+    Array.from({ length: L }, (_, i) => i),
+    (layer) => follow({ layer }),
+  );
+  fillSelect(
+    by("head"),
+    Array.from({ length: A }, (_, i) => i),
+    (head) => follow({ head }),
+  );
   const examples = DATA.examples.map(([first, second]) => {
     const button = element("button", { type: "button" }, [first, second].filter(Boolean).join(" / "));
     button.onclick = () => {
@@ -298,7 +360,8 @@ function start() {
   by("first").value = SAVED.texts[0];
   if (location.protocol === "file:") {
     by("fields").disabled = true;
-    by("promise").textContent = "This page was opened from a folder, and browsers do not let such a page load a model. So it shows its saved sentence only. For your own, run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/explorer.html.";
+    by("promise").textContent =
+      "This page was opened from a folder, and browsers do not let such a page load a model. So it shows its saved sentence only. For your own, run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/explorer.html.";
   }
   let pause;
   by("form").addEventListener("submit", (event) => {
@@ -313,7 +376,14 @@ function start() {
   for (const media of ["(prefers-color-scheme: dark)", "print"]) {
     matchMedia(media).addEventListener("change", () => showText(shown)); // redraw in the colours of the screen or of paper
   }
-  Object.assign(parts, { score: makeOneScore(), scale: makeScale(), sums: makeSums(), flow: makeFlow(), pair: makePair(), ending: makeEnding() });
+  Object.assign(parts, {
+    score: makeOneScore(),
+    scale: makeScale(),
+    sums: makeSums(),
+    flow: makeFlow(),
+    pair: makePair(),
+    ending: makeEnding(),
+  });
   Object.assign(parts, makeGuesses(), { tour: makeTour(), address: makeAddress() });
   showText(shown);
   parts.address.open();
@@ -322,5 +392,7 @@ function start() {
 try {
   const theme = localStorage.getItem("theme"); // set by the site's light/dark switch
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-} catch { /* the browser blocks storage */ }
+} catch {
+  /* the browser blocks storage */
+}
 start();

@@ -1,7 +1,8 @@
 // The model in its worker: `load` fetches it once, `run` returns the outputs of all parts of the encoder.
 function makeModel(source, files) {
   let worker, loading;
-  const waiting = new Map(), watching = new Set(); // those who wait for an answer, and those who show the progress
+  const waiting = new Map(),
+    watching = new Set(); // those who wait for an answer, and those who show the progress
 
   function ask(message) {
     const call = waiting.size ? Math.max(...waiting.keys()) + 1 : 1;
@@ -32,11 +33,13 @@ function makeModel(source, files) {
   return {
     load(onProgress) {
       watching.add(onProgress);
-      loading ??= start().finally(() => watching.clear()).catch((error) => {
-        worker.terminate();
-        loading = undefined; // so that the reader can try again
-        throw error;
-      });
+      loading ??= start()
+        .finally(() => watching.clear())
+        .catch((error) => {
+          worker.terminate();
+          loading = undefined; // so that the reader can try again
+          throw error;
+        });
       return loading;
     },
     run: (input) => ask({ input }),

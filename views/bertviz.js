@@ -5,7 +5,8 @@ async function unpackNumbers({ shape, data: packed }) {
   const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-  const count = shape.reduce((product, size) => product * size), depth = planes.length / count;
+  const count = shape.reduce((product, size) => product * size),
+    depth = planes.length / count;
   let at = 0;
   function next() {
     let code = 0;
@@ -35,23 +36,31 @@ function mergeWords(panel) {
   return { ...panel, ...texts, attn: panel.attn.map((heads) => heads.map((rows) => wholeWords(rows, left, right))) };
 }
 
-const pieces = { ...data.attention }, { sentence_b_start: firstOfB, token: firstToken } = data;
+const pieces = { ...data.attention },
+  { sentence_b_start: firstOfB, token: firstToken } = data;
 async function unpackPanels() {
   for (const panel of Object.values(pieces)) {
     for (const name of ["attn", "queries", "keys"]) if (panel[name]) panel[name] = await unpackNumbers(panel[name]);
     // A masked token, which has no part in the softmax, has the weight -0.
-    panel.attn.flat(2).forEach((row) => row.forEach((weight, at) => { if (weight < 0) row[at] = -0; }));
+    panel.attn.flat(2).forEach((row) =>
+      row.forEach((weight, at) => {
+        if (weight < 0) row[at] = -0;
+      }),
+    );
   }
   showWords(data.whole);
 }
 
 // Show whole words or their pieces, in each panel and in the parts of a pair.
 function showWords(whole) {
-  const panels = data.attention, words = (whole && pieces[data.default_filter].words?.left) || [];
+  const panels = data.attention,
+    words = (whole && pieces[data.default_filter].words?.left) || [];
   Object.assign(data, { whole, sentence_b_start: words[firstOfB] ?? firstOfB, token: words[firstToken] ?? firstToken });
   for (const [name, panel] of Object.entries(pieces)) panels[name] = whole && panel.words ? mergeWords(panel) : panel;
   if (firstOfB === null) return;
-  const a = [0, data.sentence_b_start], b = [data.sentence_b_start], parts = { aa: [a, a], bb: [b, b], ab: [a, b], ba: [b, a] };
+  const a = [0, data.sentence_b_start],
+    b = [data.sentence_b_start],
+    parts = { aa: [a, a], bb: [b, b], ab: [a, b], ba: [b, a] };
   for (const [name, [rows, columns]] of Object.entries(parts)) panels[name] = cutPanel(panels.all, rows, columns);
 }
 
@@ -60,15 +69,38 @@ window.requirejs = (names, draw) => unpackPanels().then(() => start(() => draw(j
 
 // The eight jQuery methods that bertviz calls, on a list of elements. Text is set as text, never as HTML.
 class Elements {
-  constructor(list) { this.list = list; }
-  each(action) { this.list.forEach(action); return this; }
-  append(children) { return this.each((element) => element.append(...children.list)); }
-  empty() { return this.each((element) => element.replaceChildren()); }
-  text(text) { return this.each((element) => { element.textContent = text; }); }
-  val(value) { return this.each((element) => { element.value = value; }); }
-  attr(name, value) { return this.each((element) => element.setAttribute(name, value)); }
-  on(type, handler) { return this.each((element) => element.addEventListener(type, handler)); }
-  change() { return this.each((element) => element.dispatchEvent(new Event("change"))); }
+  constructor(list) {
+    this.list = list;
+  }
+  each(action) {
+    this.list.forEach(action);
+    return this;
+  }
+  append(children) {
+    return this.each((element) => element.append(...children.list));
+  }
+  empty() {
+    return this.each((element) => element.replaceChildren());
+  }
+  text(text) {
+    return this.each((element) => {
+      element.textContent = text;
+    });
+  }
+  val(value) {
+    return this.each((element) => {
+      element.value = value;
+    });
+  }
+  attr(name, value) {
+    return this.each((element) => element.setAttribute(name, value));
+  }
+  on(type, handler) {
+    return this.each((element) => element.addEventListener(type, handler));
+  }
+  change() {
+    return this.each((element) => element.dispatchEvent(new Event("change")));
+  }
 }
 
 function jQuery(selector) {
@@ -84,27 +116,45 @@ const cut = { weights: null, lowest: 0 };
 function lowestDrawn() {
   const weights = view.drawn();
   if (cut.weights !== weights) {
-    const every = Float64Array.from(weights.flat(Infinity)), most = MOST_DRAWN / (view.lines ?? 1);
-    Object.assign(cut, { weights, lowest: every.length > most ? Math.max(0.0001, every.sort()[every.length - Math.floor(most)]) : 0 });
-    const count = every.length.toLocaleString("en"), note = document.getElementById("many");
-    note.textContent = cut.lowest ? `Drawn are the ${Math.floor(most).toLocaleString("en")} strongest of ${count} lines.` : "";
+    const every = Float64Array.from(weights.flat(Infinity)),
+      most = MOST_DRAWN / (view.lines ?? 1);
+    Object.assign(cut, {
+      weights,
+      lowest: every.length > most ? Math.max(0.0001, every.sort()[every.length - Math.floor(most)]) : 0,
+    });
+    const count = every.length.toLocaleString("en"),
+      note = document.getElementById("many");
+    note.textContent = cut.lowest
+      ? `Drawn are the ${Math.floor(most).toLocaleString("en")} strongest of ${count} lines.`
+      : "";
   }
   return cut.lowest;
 }
 
 class Selection {
-  constructor(groups) { this.groups = groups; }
+  constructor(groups) {
+    this.groups = groups;
+  }
   each(action) {
-    for (const { nodes } of this.groups) nodes.forEach((node, i) => { if (node) action(node, i); });
+    for (const { nodes } of this.groups)
+      nodes.forEach((node, i) => {
+        if (node) action(node, i);
+      });
     return this;
   }
   map(change) {
-    return new Selection(this.groups.map((group) => ({ ...group, nodes: group.nodes.map((node, i) => node && change(node, i)) })));
+    return new Selection(
+      this.groups.map((group) => ({ ...group, nodes: group.nodes.map((node, i) => node && change(node, i)) })),
+    );
   }
   apply(value, change) {
-    return this.each((node, i) => change(node, typeof value === "function" ? value.call(node, node.__data__, i) : value));
+    return this.each((node, i) =>
+      change(node, typeof value === "function" ? value.call(node, node.__data__, i) : value),
+    );
   }
-  select(selector) { return this.map((node) => node.querySelector(selector)); }
+  select(selector) {
+    return this.map((node) => node.querySelector(selector));
+  }
   selectAll(selector) {
     const groups = [];
     this.each((parent, at) => groups.push({ parent, at, nodes: [...parent.querySelectorAll(selector)] }));
@@ -113,12 +163,16 @@ class Selection {
   data(values) {
     this.entering = this.groups.map(({ parent, at, nodes }) => {
       const list = [...(typeof values === "function" ? values.call(parent, parent.__data__, at) : values)];
-      nodes.forEach((node, i) => { node.__data__ = list[i]; });
+      nodes.forEach((node, i) => {
+        node.__data__ = list[i];
+      });
       return { parent, at, nodes: list.slice(nodes.length).map((datum) => ({ parent, datum })) };
     });
     return this;
   }
-  enter() { return new Selection(this.entering); }
+  enter() {
+    return new Selection(this.entering);
+  }
   append(name) {
     return this.map((node, i) => {
       const { parent = node, datum = node.__data__ } = node.nodeType ? {} : node;
@@ -131,11 +185,23 @@ class Selection {
   attr(name, value) {
     return this.apply(value, (node, now) => (now === null ? node.removeAttribute(name) : node.setAttribute(name, now)));
   }
-  style(name, value) { return this.apply(value, (node, now) => node.style.setProperty(name, now)); }
-  text(value) { return this.apply(value, (node, now) => { node.textContent = now; }); }
-  classed(name, on) { return this.each((node) => node.classList.toggle(name, on)); }
-  on(type, act) { return this.each((node, i) => node.addEventListener(type, () => act.call(node, node.__data__, i))); }
-  remove() { return this.each((node) => node.remove()); }
+  style(name, value) {
+    return this.apply(value, (node, now) => node.style.setProperty(name, now));
+  }
+  text(value) {
+    return this.apply(value, (node, now) => {
+      node.textContent = now;
+    });
+  }
+  classed(name, on) {
+    return this.each((node) => node.classList.toggle(name, on));
+  }
+  on(type, act) {
+    return this.each((node, i) => node.addEventListener(type, () => act.call(node, node.__data__, i)));
+  }
+  remove() {
+    return this.each((node) => node.remove());
+  }
 }
 
 const d3 = {
@@ -145,7 +211,17 @@ const d3 = {
   scaleOrdinal: (colours) => (index) => colours[index % colours.length],
   hsl: (colour) => ({ l: 0, s: 0, toString: () => colour }),
   line() {
-    const read = {}, path = (points) => `M${points.map((point) => `${read.x(point)},${read.y(point)}`).join("L")}`;
-    return Object.assign(path, { x: (get) => { read.x = get; return path; }, y: (get) => { read.y = get; return path; } });
+    const read = {},
+      path = (points) => `M${points.map((point) => `${read.x(point)},${read.y(point)}`).join("L")}`;
+    return Object.assign(path, {
+      x: (get) => {
+        read.x = get;
+        return path;
+      },
+      y: (get) => {
+        read.y = get;
+        return path;
+      },
+    });
   },
 };

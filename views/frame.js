@@ -5,7 +5,9 @@ const root = document.documentElement;
 // Dark where the letters around the frame are light, and, in a saved page, where the reader's system asks for it.
 function isDark() {
   if (!window.frameElement) return window.matchMedia("(prefers-color-scheme: dark)").matches;
-  const [red, green, blue] = getComputedStyle(window.frameElement).color.match(/[\d.]+/g).map(Number);
+  const [red, green, blue] = getComputedStyle(window.frameElement)
+    .color.match(/[\d.]+/g)
+    .map(Number);
   return red + green + blue > 384;
 }
 
@@ -14,7 +16,7 @@ function groundAround(mode) {
   for (let around = window.frameElement; around; around = around.parentElement) {
     const { backgroundColor } = window.parent.getComputedStyle(around);
     const [red, green, blue, alpha = 1] = backgroundColor.match(/[\d.]+/g).map(Number);
-    if (alpha > 0) return alpha === 1 && (red + green + blue < 384) === (mode === "dark") ? backgroundColor : "";
+    if (alpha > 0) return alpha === 1 && red + green + blue < 384 === (mode === "dark") ? backgroundColor : "";
   }
   return "";
 }
@@ -37,7 +39,8 @@ function keepTheme() {
 
 // Give the frame, if there is one, this page's height. Once it is drawn, what stands beside the frame is not needed.
 function fitFrame(drawn = true) {
-  const frame = window.frameElement, height = Math.ceil(document.body.getBoundingClientRect().bottom);
+  const frame = window.frameElement,
+    height = Math.ceil(document.body.getBoundingClientRect().bottom);
   if (!frame || height <= 0) return;
   frame.style.height = `${height}px`;
   if (drawn) frame.nextElementSibling.style.display = "none";
@@ -51,22 +54,35 @@ function bringIntoView(frame) {
   const notebook = isNew && frame.closest(".jp-WindowedPanel-outer");
   isNew = false;
   if (!notebook) return;
-  const { top, bottom, height } = notebook.getBoundingClientRect(), { top: first, bottom: last } = frame.getBoundingClientRect();
+  const { top, bottom, height } = notebook.getBoundingClientRect(),
+    { top: first, bottom: last } = frame.getBoundingClientRect();
   if (last > top - height && first < bottom + height) setTimeout(() => frame.scrollIntoView({ block: "nearest" }), 150);
 }
 
 // After a click in a picture the keyboard is in its frame, and the notebook hears no key: Shift+Enter runs the notebook's next
 // cell, and Escape returns to it. A tile of the head view that was reached by the keyboard keeps its Shift+Enter.
 let clicked = false; // and no key was pressed since
-addEventListener("pointerdown", () => { clicked = true; }, true);
-addEventListener("keydown", (event) => {
-  if (clicked && event.key === "Enter") passOn(event);
-  if (event.key !== "Shift") clicked = false;
-}, true);
+addEventListener(
+  "pointerdown",
+  () => {
+    clicked = true;
+  },
+  true,
+);
+addEventListener(
+  "keydown",
+  (event) => {
+    if (clicked && event.key === "Enter") passOn(event);
+    if (event.key !== "Shift") clicked = false;
+  },
+  true,
+);
 addEventListener("keydown", passOn);
 
 function passOn(event) {
-  const { key, code, shiftKey } = event, runs = key === "Enter" && shiftKey, frame = window.frameElement;
+  const { key, code, shiftKey } = event,
+    runs = key === "Enter" && shiftKey,
+    frame = window.frameElement;
   if (!frame || event.defaultPrevented || !(runs || key === "Escape")) return;
   event.preventDefault();
   event.stopPropagation();

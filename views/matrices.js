@@ -14,7 +14,8 @@ const KINDS = {
   mark: { title: "One mark" },
   spread: { title: "Spread out" },
 };
-const RULE = "What each head looks at, in this text: how much weight its tokens give on average to themselves, to the token " +
+const RULE =
+  "What each head looks at, in this text: how much weight its tokens give on average to themselves, to the token " +
   "before, to the token after, or to one fixed token (without what that token gives itself). The largest of these is the kind " +
   `of the head if it is at least ${ENOUGH}. If none is, the head is spread out.`;
 const REST = window.still ? "" : "Click or tap a square to enlarge that head.";
@@ -26,7 +27,10 @@ say(REST);
 const SQUARES = "#vis > svg > g:has(> .attn_background) > rect:last-child";
 const byKind = () => chosen("order") === "kinds";
 const enlarged = () => Number.isInteger(config.detail_layer);
-const opened = () => ({ layer: data.include_layers[config.detail_layer], head: data.include_heads[config.detail_head] });
+const opened = () => ({
+  layer: data.include_layers[config.detail_layer],
+  head: data.include_heads[config.detail_head],
+});
 const cellOf = (layer, head) => document.getElementById(`attn_background_${layer}_${head}`)?.parentNode;
 
 const view = {
@@ -36,7 +40,12 @@ const view = {
   width: 970,
   smallest: () => (asLines() ? 0.7 : 1),
   groups: [
-    { selector: SQUARES, across: () => data.include_heads.length, role: "button", towards: (element, key) => (byKind() ? squareTowards(element, key) : undefined) },
+    {
+      selector: SQUARES,
+      across: () => data.include_heads.length,
+      role: "button",
+      towards: (element, key) => (byKind() ? squareTowards(element, key) : undefined),
+    },
     { selector: "g.detail:has(.highlight):not(g.detail:has(.highlight) ~ g.detail) > g", from: true },
   ],
   drawn: () => panel().attn,
@@ -57,10 +66,16 @@ const view = {
     enlarged() ? view.named([opened()]) : `all ${data.include_layers.length * data.include_heads.length} heads`,
     !asLines() && byKind() && RULE,
   ],
-  keeps: () => ({ enlarged: enlarged() || undefined, drawing: asLines() ? "lines" : undefined, ...enlarged() && { layer: config.detail_layer, heads: [config.detail_head] } }),
+  keeps: () => ({
+    enlarged: enlarged() || undefined,
+    drawing: asLines() ? "lines" : undefined,
+    ...(enlarged() && { layer: config.detail_layer, heads: [config.detail_head] }),
+  }),
   prepare() {},
   draw() {
-    const { detail_layer: layer, detail_head: head } = config, squares = !asLines(), open = enlarged();
+    const { detail_layer: layer, detail_head: head } = config,
+      squares = !asLines(),
+      open = enlarged();
     root.classList.toggle("squares", squares);
     Object.assign(config, { detail_layer: null, detail_head: null });
     view.width = 970; // of bertviz's drawing
@@ -71,7 +86,8 @@ const view = {
     for (const cell of all(SQUARES)) {
       set(cell, { "aria-expanded": +cell.parentNode.firstChild.getAttribute("stroke-opacity") > 0 });
     }
-    const { right: edge, left } = vis.getBoundingClientRect(), head = vis.querySelector("rect.detail")?.getBoundingClientRect();
+    const { right: edge, left } = vis.getBoundingClientRect(),
+      head = vis.querySelector("rect.detail")?.getBoundingClientRect();
     if (head) vis.scrollLeft += Math.max(0, head.right - edge) || Math.min(0, head.left - left);
   },
   begin({ layer, heads, enlarged: open }) {
@@ -91,8 +107,10 @@ const view = {
   mark: (cell) => markCell(cell?.row, cell?.column),
   // What the keyboard walks along: the weights of a row, the largest first.
   cellsOf(row) {
-    return [...view.heads()[0].weights[row].entries()].filter(([, weight]) => weight > 0 && weight >= threshold())
-      .sort(([, one], [, other]) => other - one).map(([column]) => ({ row, column, text: describeWeight(view.heads()[0], row, column) }));
+    return [...view.heads()[0].weights[row].entries()]
+      .filter(([, weight]) => weight > 0 && weight >= threshold())
+      .sort(([, one], [, other]) => other - one)
+      .map(([column]) => ({ row, column, text: describeWeight(view.heads()[0], row, column) }));
   },
 };
 
@@ -114,14 +132,16 @@ function drawSquares() {
   const svg = document.createElementNS(SVG, "svg");
   add(svg, "g", { class: "labels" });
   drawn.length = 0;
-  attn.forEach((heads, layer) => heads.forEach((weights, head) => {
-    const square = add(svg, "g", { class: "square" });
-    add(square, "rect", { id: `attn_background_${layer}_${head}`, class: "attn_background" });
-    add(square, "image", { preserveAspectRatio: "none" });
-    add(square, "text", { class: "name", "text-anchor": "middle" });
-    add(square, "rect", { opacity: 0 }).addEventListener("click", () => enlarge(layer, head));
-    drawn.push({ layer, head, weights, square, kind: kindOf(weights, left, right) });
-  }));
+  attn.forEach((heads, layer) =>
+    heads.forEach((weights, head) => {
+      const square = add(svg, "g", { class: "square" });
+      add(square, "rect", { id: `attn_background_${layer}_${head}`, class: "attn_background" });
+      add(square, "image", { preserveAspectRatio: "none" });
+      add(square, "text", { class: "name", "text-anchor": "middle" });
+      add(square, "rect", { opacity: 0 }).addEventListener("click", () => enlarge(layer, head));
+      drawn.push({ layer, head, weights, square, kind: kindOf(weights, left, right) });
+    }),
+  );
   vis.replaceChildren(svg);
   paintSquares();
   sortSquares();
@@ -136,13 +156,15 @@ function sortSquares(moving = false) {
 
 const nameOfHead = (layer, head) => `${data.include_layers[layer]}-${data.include_heads[head]}`;
 const inOrder = () => (byKind() ? Object.keys(KINDS).flatMap(headsOf) : drawn);
-const headsOf = (name) => drawn.filter(({ kind }) => kind.name === name).sort((one, other) => other.kind.share - one.kind.share);
+const headsOf = (name) =>
+  drawn.filter(({ kind }) => kind.name === name).sort((one, other) => other.kind.share - one.kind.share);
 
 // What the tokens of a head give, on average, to themselves, to a neighbour or to one token: the largest of these.
 function kindOf(weights, left, right) {
   const alike = left.length === right.length && left.every((token, index) => token === right[index]);
   const columns = right.map((token, column) => ({ name: isMark(token) ? "mark" : "word", column, sum: 0, count: 0 }));
-  const steps = Object.entries(KINDS).filter(([, { step }]) => alike && step !== undefined)
+  const steps = Object.entries(KINDS)
+    .filter(([, { step }]) => alike && step !== undefined)
     .map(([name, { step }]) => ({ name, step, sum: 0, count: 0 }));
   weights.forEach((row, from) => {
     for (const each of columns) if (!alike || each.column !== from) (each.sum += row[each.column]), each.count++;
@@ -154,7 +176,9 @@ function kindOf(weights, left, right) {
 }
 
 // A special token, or one without letters and digits.
-function isMark(token) { return /^(\[.+\]|<.+>)$/.test(token) || !/[\p{L}\p{N}]/u.test(token); }
+function isMark(token) {
+  return /^(\[.+\]|<.+>)$/.test(token) || !/[\p{L}\p{N}]/u.test(token);
+}
 
 // What a head is sorted by, in words and a number.
 function describeKind(layer, head) {
@@ -167,24 +191,32 @@ function describeKind(layer, head) {
 // Their colours
 
 function scaleOfWeights() {
-  const stops = colour("scale-above").split(" ").map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  const stops = colour("scale-above")
+    .split(" ")
+    .map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
   return Array.from({ length: 256 }, (_, index) => {
-    const at = (index / 255) * (stops.length - 1), low = Math.floor(at), high = Math.ceil(at);
+    const at = (index / 255) * (stops.length - 1),
+      low = Math.floor(at),
+      high = Math.ceil(at);
     return stops[low].map((value, channel) => Math.round(value + (stops[high][channel] - value) * (at - low)));
   });
 }
 
 // A picture with a pixel for each weight, or, with at most so many rows and columns, for the largest of neighbours.
 function paintWeights(weights, scale, most = Infinity) {
-  const lowest = threshold(), step = Math.ceil(Math.max(weights.length, weights[0].length) / most) || 1;
+  const lowest = threshold(),
+    step = Math.ceil(Math.max(weights.length, weights[0].length) / most) || 1;
   const [width, height] = [weights[0].length, weights.length].map((count) => Math.ceil(count / step));
   const strongest = new Float32Array(width * height);
-  weights.forEach((row, from) => row.forEach((weight, to) => {
-    const at = Math.floor(from / step) * width + Math.floor(to / step);
-    if (weight >= lowest && weight > strongest[at]) strongest[at] = weight;
-  }));
+  weights.forEach((row, from) =>
+    row.forEach((weight, to) => {
+      const at = Math.floor(from / step) * width + Math.floor(to / step);
+      if (weight >= lowest && weight > strongest[at]) strongest[at] = weight;
+    }),
+  );
   const canvas = Object.assign(document.createElement("canvas"), { width, height });
-  const pen = canvas.getContext("2d"), image = pen.createImageData(width, height);
+  const pen = canvas.getContext("2d"),
+    image = pen.createImageData(width, height);
   strongest.forEach((weight, at) => image.data.set([...scale[Math.round(Math.min(1, weight) * 255)], 255], 4 * at));
   pen.putImageData(image, 0, 0);
   return canvas.toDataURL();
@@ -192,7 +224,8 @@ function paintWeights(weights, scale, most = Infinity) {
 
 function paintSquares() {
   const scale = scaleOfWeights();
-  for (const { square, weights } of drawn) square.children[1].setAttribute("href", paintWeights(weights, scale, SHARPEST));
+  for (const { square, weights } of drawn)
+    square.children[1].setAttribute("href", paintWeights(weights, scale, SHARPEST));
   const ramp = add(legend, "span", { class: "ramp" });
   for (let step = 0; step < 18; step++) add(ramp, "i").style.background = `rgb(${scale[15 * step]})`;
   legend.replaceChildren("Attention weights: 0 ", ramp, " 1");
@@ -204,9 +237,11 @@ function paintSquares() {
 const WIDEST = 760; // of the squares by kind
 
 function arrange(moving = false) {
-  const svg = vis.querySelector("svg"), labels = svg.querySelector(".labels");
+  const svg = vis.querySelector("svg"),
+    labels = svg.querySelector(".labels");
   const [L, A] = [data.include_layers.length, data.include_heads.length];
-  const room = Math.max(vis.clientWidth - 8, 300), high = Math.max(36, Math.min(SIDE.most, SIDE.high / L));
+  const room = Math.max(vis.clientWidth - 8, 300),
+    high = Math.max(36, Math.min(SIDE.most, SIDE.high / L));
   const pitch = Math.max(SIDE.least, Math.min(high, (room - AXIS) / A));
   const width = byKind() ? Math.min(room, Math.max(WIDEST, AXIS + A * pitch)) : AXIS + A * pitch;
   arrangedFor = vis.clientWidth;
@@ -221,7 +256,9 @@ function arrange(moving = false) {
 }
 
 function putSquare(each, x, y, pitch, named, moving) {
-  const [ground, image, name, press] = each.square.children, gap = pitch > 40 ? 6 : 3, side = pitch - gap;
+  const [ground, image, name, press] = each.square.children,
+    gap = pitch > 40 ? 6 : 3,
+    side = pitch - gap;
   set(each.square, { transform: `translate(${x} ${y})` });
   set(ground, { x: gap / 2 - 0.5, y: gap / 2 - 0.5, width: side + 1, height: side + 1 });
   set(image, { x: gap / 2, y: gap / 2, width: side, height: side });
@@ -236,33 +273,45 @@ function putSquare(each, x, y, pitch, named, moving) {
 }
 
 function placeByLayer(labels, pitch, moving) {
-  const layers = data.include_layers, heads = data.include_heads, low = AXIS + layers.length * pitch;
-  const title = { "font-weight": "bold", "font-size": 14, "text-anchor": "middle" }, middle = AXIS + (layers.length * pitch) / 2;
+  const layers = data.include_layers,
+    heads = data.include_heads,
+    low = AXIS + layers.length * pitch;
+  const title = { "font-weight": "bold", "font-size": 14, "text-anchor": "middle" },
+    middle = AXIS + (layers.length * pitch) / 2;
   add(labels, "text", { ...title, x: AXIS + (heads.length * pitch) / 2, y: 15 }, "Heads");
   add(labels, "text", { ...title, transform: `translate(13 ${middle}) rotate(-90)` }, "Layers");
-  heads.forEach((head, index) => (
-    add(labels, "text", { x: AXIS + (index + 0.5) * pitch, y: 33, "font-size": 13, "text-anchor": "middle" }, head)
-  ));
-  layers.forEach((layer, index) => (
-    add(labels, "text", { x: AXIS - 5, y: AXIS + (index + 0.5) * pitch + 5, "font-size": 13, "text-anchor": "end" }, layer)
-  ));
+  heads.forEach((head, index) =>
+    add(labels, "text", { x: AXIS + (index + 0.5) * pitch, y: 33, "font-size": 13, "text-anchor": "middle" }, head),
+  );
+  layers.forEach((layer, index) =>
+    add(
+      labels,
+      "text",
+      { x: AXIS - 5, y: AXIS + (index + 0.5) * pitch + 5, "font-size": 13, "text-anchor": "end" },
+      layer,
+    ),
+  );
   for (const each of drawn) putSquare(each, AXIS + each.head * pitch, AXIS + each.layer * pitch, pitch, false, moving);
   return low;
 }
 
 // The kinds follow each other like words, each with a title above its heads.
 function placeByKind(labels, pitch, width, moving) {
-  const across = Math.floor(width / pitch), high = pitch + 18;
-  let x = 0, y = 0, low = 0;
+  const across = Math.floor(width / pitch),
+    high = pitch + 18;
+  let x = 0,
+    y = 0,
+    low = 0;
   for (const name of Object.keys(KINDS)) {
-    const heads = headsOf(name), title = `${titleOf(name, heads)}: ${heads.length} head${heads.length === 1 ? "" : "s"}`;
+    const heads = headsOf(name),
+      title = `${titleOf(name, heads)}: ${heads.length} head${heads.length === 1 ? "" : "s"}`;
     const label = add(labels, "text", { "font-weight": "bold", "font-size": 14 }, title);
     const needed = Math.max(label.getComputedTextLength(), Math.min(heads.length, across) * pitch);
     if (x + needed > width) [x, y] = [0, low];
     set(label, { x: x + 2, y: y + 18 });
-    heads.forEach((each, index) => (
-      putSquare(each, x + (index % across) * pitch, y + 26 + Math.floor(index / across) * high, pitch, true, moving)
-    ));
+    heads.forEach((each, index) =>
+      putSquare(each, x + (index % across) * pitch, y + 26 + Math.floor(index / across) * high, pitch, true, moving),
+    );
     low = Math.max(low, y + 32 + Math.ceil(heads.length / across) * high);
     x += needed + 28;
   }
@@ -271,16 +320,25 @@ function placeByKind(labels, pitch, width, moving) {
 
 // With the tokens that the heads look at.
 function titleOf(name, heads) {
-  const tokens = KINDS[name].step === undefined && name !== "spread" ? heads.map(({ kind }) => panel().right_text[kind.column]) : [];
-  const different = [...new Set(tokens)], some = different.slice(0, 3).join(" ") + (different.length > 3 ? " …" : "");
+  const tokens =
+    KINDS[name].step === undefined && name !== "spread" ? heads.map(({ kind }) => panel().right_text[kind.column]) : [];
+  const different = [...new Set(tokens)],
+    some = different.slice(0, 3).join(" ") + (different.length > 3 ? " …" : "");
   return KINDS[name].title + (some && ` (${some})`);
 }
 
 // The square that is next in this direction, for the keyboard.
 function squareTowards(square, key) {
-  const middle = (element) => { const box = element.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; };
-  const [x, y] = middle(square), down = { ArrowDown: 1, ArrowUp: -1 }[key];
-  const far = (one) => { const [right, low] = middle(one); return Math.abs(low - y) * 4 + Math.abs(right - x); };
+  const middle = (element) => {
+    const box = element.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  };
+  const [x, y] = middle(square),
+    down = { ArrowDown: 1, ArrowUp: -1 }[key];
+  const far = (one) => {
+    const [right, low] = middle(one);
+    return Math.abs(low - y) * 4 + Math.abs(right - x);
+  };
   const there = all(SQUARES).filter((one) => (middle(one)[1] - y) * down > 4);
   return there.reduce((best, one) => (!best || far(one) < far(best) ? one : best), null);
 }
@@ -288,7 +346,8 @@ function squareTowards(square, key) {
 // The enlarged head: its words on both sides, and the numbers under the pointer
 
 function enlarge(layer, head, scrolls = true) {
-  const { config } = window, closes = config.detail_layer === layer && config.detail_head === head;
+  const { config } = window,
+    closes = config.detail_layer === layer && config.detail_head === head;
   Object.assign(config, { detail_layer: closes ? null : layer, detail_head: closes ? null : head });
   for (const each of drawn) {
     const open = !closes && each.layer === layer && each.head === head;
@@ -307,17 +366,24 @@ const outOfSight = new IntersectionObserver(([{ target, intersectionRatio }]) =>
 });
 
 function drawDetail(svg, room, right, low) {
-  const { detail_layer: layer, detail_head: head } = config, { left_text: left, right_text: top } = panel();
-  const weights = panel().attn[layer][head], name = `Layer ${data.include_layers[layer]}, Head ${data.include_heads[head]}`;
+  const { detail_layer: layer, detail_head: head } = config,
+    { left_text: left, right_text: top } = panel();
+  const weights = panel().attn[layer][head],
+    name = `Layer ${data.include_layers[layer]}, Head ${data.include_heads[head]}`;
   const frame = add(svg, "rect", { class: "detail", rx: 4 });
   const title = add(svg, "text", { class: "detail", "font-weight": "bold", "font-size": 13 }, name);
-  const rows = drawWords(svg, left), map = add(svg, "g", { class: "detail" }), columns = drawWords(svg, top);
+  const rows = drawWords(svg, left),
+    map = add(svg, "g", { class: "detail" }),
+    columns = drawWords(svg, top);
   const asks = add(map, "text", { "font-size": 13, "text-anchor": "end", class: "asks" }, "looks at →");
   const longest = (words) => Math.max(...words.map(({ text }) => text.getComputedTextLength())) + 12;
-  const beside = Math.max(longest(rows), asks.getComputedTextLength() + 12), above = longest(columns);
+  const beside = Math.max(longest(rows), asks.getComputedTextLength() + 12),
+    above = longest(columns);
   const cellIn = (width) => Math.max(CELL.least, Math.min(CELL.most, Math.floor((width - beside - 12) / top.length)));
-  const width = (cell) => beside + top.length * cell + 12, fits = right + 24 + width(20) <= room;
-  const cell = cellIn(fits ? room - right - 24 : room), [x, y] = fits ? [right + 24, 8] : [0, low + 12];
+  const width = (cell) => beside + top.length * cell + 12,
+    fits = right + 24 + width(20) <= room;
+  const cell = cellIn(fits ? room - right - 24 : room),
+    [x, y] = fits ? [right + 24, 8] : [0, low + 12];
   const all = { x, y, width: width(cell), height: 30 + above + left.length * cell + 10 };
   const start = { x: x + beside, y: y + 30 + above };
   set(frame, all);
@@ -338,7 +404,8 @@ function drawDetail(svg, room, right, low) {
 function drawWords(svg, tokens) {
   const group = add(svg, "g", { class: "detail" });
   return tokens.map((token) => {
-    const word = add(group, "g"), ground = add(word, "rect", { class: "highlight" });
+    const word = add(group, "g"),
+      ground = add(word, "rect", { class: "highlight" });
     return { word, ground, text: add(word, "text", { class: "token", "font-size": 13 }, token) };
   });
 }
@@ -346,21 +413,30 @@ function drawWords(svg, tokens) {
 let markCell = () => {}; // of the enlarged head: a row, a column, or one weight
 
 function drawCells(map, weights, { x, y }, cell, rows, columns) {
-  const width = columns.length * cell, height = rows.length * cell, place = { x, y, width, height };
+  const width = columns.length * cell,
+    height = rows.length * cell,
+    place = { x, y, width, height };
   add(map, "image", { ...place, preserveAspectRatio: "none", href: paintWeights(weights, scaleOfWeights()) });
-  const lines = [...rows.keys()].slice(1).map((row) => `M${x} ${y + row * cell}h${width}`)
+  const lines = [...rows.keys()]
+    .slice(1)
+    .map((row) => `M${x} ${y + row * cell}h${width}`)
     .concat([...columns.keys()].slice(1).map((column) => `M${x + column * cell} ${y}v${height}`));
   add(map, "path", { class: "grid", d: lines.join("") });
   add(map, "rect", { ...place, class: "edge" });
-  const shade = add(map, "path", { class: "shade", "fill-rule": "evenodd" }), mark = add(map, "rect", { class: "at" });
+  const shade = add(map, "path", { class: "shade", "fill-rule": "evenodd" }),
+    mark = add(map, "rect", { class: "at" });
   const cells = add(map, "rect", { ...place, class: "cells" });
   markCell = (row, column) => {
     const [left, across] = column === undefined ? [x, width] : [x + column * cell, cell];
-    const [top, down] = row === undefined ? [y, height] : [y + row * cell, cell], any = row !== undefined || column !== undefined;
+    const [top, down] = row === undefined ? [y, height] : [y + row * cell, cell],
+      any = row !== undefined || column !== undefined;
     rows.forEach(({ ground }, at) => ground.classList.toggle("shown", at === row));
     columns.forEach(({ ground }, at) => ground.classList.toggle("shown", at === column));
     const one = row !== undefined && column !== undefined;
-    shade.setAttribute("d", any && !one ? `M${x} ${y}h${width}v${height}h${-width}zM${left} ${top}h${across}v${down}h${-across}z` : "");
+    shade.setAttribute(
+      "d",
+      any && !one ? `M${x} ${y}h${width}v${height}h${-width}zM${left} ${top}h${across}v${down}h${-across}z` : "",
+    );
     set(mark, { x: left, y: top, width: across, height: down, visibility: any ? "visible" : "hidden" });
   };
   markCell();
@@ -368,8 +444,20 @@ function drawCells(map, weights, { x, y }, cell, rows, columns) {
     const { row, column } = cellAt(cells, clientX, clientY);
     markCell(row, column);
   });
-  const markRow = (row) => { markCell(row); say(view.cellsOf(row).slice(0, 3).map(({ text }, at) => (at ? text.replace(/^.*→ /, "") : text)).join(", ")); };
-  for (const [words, marks] of [[rows, markRow], [columns, (at) => markCell(undefined, at)]]) {
+  const markRow = (row) => {
+    markCell(row);
+    say(
+      view
+        .cellsOf(row)
+        .slice(0, 3)
+        .map(({ text }, at) => (at ? text.replace(/^.*→ /, "") : text))
+        .join(", "),
+    );
+  };
+  for (const [words, marks] of [
+    [rows, markRow],
+    [columns, (at) => markCell(undefined, at)],
+  ]) {
     words.forEach(({ word }, at) => word.addEventListener("mouseover", () => marks(at)));
   }
   for (const element of [cells, ...rows.map(({ word }) => word), ...columns.map(({ word }) => word)]) {
@@ -378,9 +466,13 @@ function drawCells(map, weights, { x, y }, cell, rows, columns) {
 }
 
 function cellAt(cells, clientX, clientY) {
-  const { left, top, width, height } = cells.getBoundingClientRect(), [{ weights }] = view.heads();
+  const { left, top, width, height } = cells.getBoundingClientRect(),
+    [{ weights }] = view.heads();
   const index = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
-  return { row: index((clientY - top) / height, weights.length), column: index((clientX - left) / width, weights[0].length) };
+  return {
+    row: index((clientY - top) / height, weights.length),
+    column: index((clientX - left) / width, weights[0].length),
+  };
 }
 
 document.getElementById("order").addEventListener("change", () => sortSquares(true));

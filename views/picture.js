@@ -3,8 +3,20 @@
 
 (() => {
   const picture = document.getElementById("save");
-  const INHERITED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-size", "font-weight",
-    "text-anchor", "paint-order", "visibility", "image-rendering"];
+  const INHERITED = [
+    "fill",
+    "fill-opacity",
+    "stroke",
+    "stroke-width",
+    "stroke-opacity",
+    "stroke-dasharray",
+    "font-size",
+    "font-weight",
+    "text-anchor",
+    "paint-order",
+    "visibility",
+    "image-rendering",
+  ];
   const OWN = { opacity: "1", "vector-effect": "none", "fill-rule": "nonzero" };
 
   function draw(parent, name, attributes, text) {
@@ -18,7 +30,8 @@
   function copyShape(element, parent, around = {}) {
     const style = getComputedStyle(element);
     if (style.display === "none" || style.opacity === "0" || element.tagName === "style") return;
-    const copy = parent.appendChild(element.cloneNode(false)), now = {};
+    const copy = parent.appendChild(element.cloneNode(false)),
+      now = {};
     for (const name of ["class", "style", "id", "tabindex", "role", ...INHERITED]) copy.removeAttribute(name);
     for (const name of INHERITED) {
       now[name] = style.getPropertyValue(name);
@@ -34,29 +47,44 @@
     }
   }
 
-  const isControl = (element) => element.matches("input, button:not([role], .cell, [aria-pressed]), option, details:not([open]), script, style") ||
-    element.matches("label") && element.querySelector("input:is([type=radio], [type=checkbox]):not(:checked)");
+  const isControl = (element) =>
+    element.matches("input, button:not([role], .cell, [aria-pressed]), option, details:not([open]), script, style") ||
+    (element.matches("label") && element.querySelector("input:is([type=radio], [type=checkbox]):not(:checked)"));
 
   // What is in the page: boxes with a ground or an edge, text line by line, and drawings.
   function copyBoxes(element, parent, { x, y }) {
-    const style = getComputedStyle(element), box = element.getBoundingClientRect();
-    if (style.display === "none" || style.visibility === "hidden" || style.opacity === "0" || isControl(element)) return;
+    const style = getComputedStyle(element),
+      box = element.getBoundingClientRect();
+    if (style.display === "none" || style.visibility === "hidden" || style.opacity === "0" || isControl(element))
+      return;
     const at = { x: box.x - x, y: box.y - y, width: box.width, height: box.height };
     if (element.tagName === "svg") {
-      const drawing = draw(parent, "svg", { ...at, viewBox: element.getAttribute("viewBox") ?? `0 0 ${box.width} ${box.height}`, overflow: "visible" });
+      const drawing = draw(parent, "svg", {
+        ...at,
+        viewBox: element.getAttribute("viewBox") ?? `0 0 ${box.width} ${box.height}`,
+        overflow: "visible",
+      });
       for (const child of element.children) copyShape(child, drawing);
       return;
     }
-    const edge = parseFloat(style.borderBottomWidth) && style.borderBottomStyle !== "none", ground = style.backgroundColor;
+    const edge = parseFloat(style.borderBottomWidth) && style.borderBottomStyle !== "none",
+      ground = style.backgroundColor;
     if (box.width && (edge || !/^rgba\(.* 0\)$|transparent/.test(ground))) {
-      draw(parent, "rect", { ...at, rx: parseFloat(style.borderRadius) || 0, fill: ground, stroke: edge ? style.borderBottomColor : "none" });
+      draw(parent, "rect", {
+        ...at,
+        rx: parseFloat(style.borderRadius) || 0,
+        fill: ground,
+        stroke: edge ? style.borderBottomColor : "none",
+      });
     }
     const letters = { fill: style.color, "font-size": style.fontSize, "font-weight": style.fontWeight };
     const [chosen] = style.boxShadow.match(/(rgb|color)[^)]*\)(?!.*(rgb|color))/) ?? [];
     if (chosen) draw(parent, "rect", { ...at, rx: 5, fill: "none", stroke: chosen, "stroke-width": 3 });
     if (element.matches("select, textarea")) {
       const text = element.value && (element.selectedOptions?.[0].text ?? element.value);
-      text.split("\n").forEach((line, row) => draw(parent, "text", { ...letters, x: at.x + 8, y: at.y + 20 * (row + 1) }, line));
+      text
+        .split("\n")
+        .forEach((line, row) => draw(parent, "text", { ...letters, x: at.x + 8, y: at.y + 20 * (row + 1) }, line));
       return;
     }
     for (const child of element.childNodes) {
@@ -66,11 +94,13 @@
   }
 
   function copyText(node, parent, { x, y }, letters) {
-    const range = document.createRange(), lines = [];
+    const range = document.createRange(),
+      lines = [];
     for (const { index, 0: word } of node.textContent.matchAll(/\S+/g)) {
       range.setStart(node, index);
       range.setEnd(node, index + word.length);
-      const box = range.getBoundingClientRect(), last = lines.at(-1);
+      const box = range.getBoundingClientRect(),
+        last = lines.at(-1);
       if (last && Math.abs(last.y - box.y) < 4) last.words.push(word);
       else if (box.width) lines.push({ x: box.x, y: box.y, height: box.height, words: [word] });
     }
@@ -91,23 +121,30 @@
   }
 
   function makePicture() {
-    const drawn = document.getElementById("figure") ?? document.getElementById("view"), { x, y, width, height } = drawn.getBoundingClientRect();
-    const { color, backgroundColor, fontFamily } = getComputedStyle(document.body), ink = { fill: color, x: 0 };
+    const drawn = document.getElementById("figure") ?? document.getElementById("view"),
+      { x, y, width, height } = drawn.getBoundingClientRect();
+    const { color, backgroundColor, fontFamily } = getComputedStyle(document.body),
+      ink = { fill: color, x: 0 };
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const wide = Math.ceil(Math.max(width, ...[...drawn.querySelectorAll("svg")].map((one) => one.getBoundingClientRect().right - x)));
+    const wide = Math.ceil(
+      Math.max(width, ...[...drawn.querySelectorAll("svg")].map((one) => one.getBoundingClientRect().right - x)),
+    );
     draw(svg, "title", {}, document.title);
     const ground = draw(svg, "rect", { x: -12, y: -12, fill: backgroundColor });
     let low = 0;
-    const write = (text, size, style) => wrapped(text, wide / (0.58 * size)).forEach((line) => {
-      draw(svg, "text", { ...ink, y: low += size * 1.35, "font-size": size, ...style }, line);
-    });
+    const write = (text, size, style) =>
+      wrapped(text, wide / (0.58 * size)).forEach((line) => {
+        draw(svg, "text", { ...ink, y: (low += size * 1.35), "font-size": size, ...style }, line);
+      });
     write(document.querySelector("h1").textContent, 16, { "font-weight": "bold" });
-    const body = draw(svg, "g", { transform: `translate(0 ${low += 10})` });
+    const body = draw(svg, "g", { transform: `translate(0 ${(low += 10)})` });
     copyBoxes(drawn, body, { x, y });
     low += height + 6;
-    const said = document.getElementById("say"), state = window.pictureState?.();
+    const said = document.getElementById("say"),
+      state = window.pictureState?.();
     if (!drawn.contains(said) && said.innerText && !state?.includes(said.textContent)) write(said.innerText, 13);
-    for (const text of [state, document.getElementById("details").textContent]) if (text) write(text, 12, { class: "caption" });
+    for (const text of [state, document.getElementById("details").textContent])
+      if (text) write(text, 12, { class: "caption" });
     const [all, high] = [wide + 24, Math.ceil(low) + 24];
     for (const one of [ground, svg]) one.setAttribute("width", all), one.setAttribute("height", high);
     svg.setAttribute("viewBox", `-12 -12 ${all} ${high}`);
@@ -119,16 +156,27 @@
     const image = new Image();
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
     await image.decode();
-    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.width, height: 2 * image.height });
+    const canvas = Object.assign(document.createElement("canvas"), {
+      width: 2 * image.width,
+      height: 2 * image.height,
+    });
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     return new Promise((done) => canvas.toBlob(done, "image/png"));
   }
 
   picture.addEventListener("click", async ({ target: { value: kind } }) => {
     if (!kind) return;
-    const text = makePicture(), file = kind === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await asPng(text);
-    const address = URL.createObjectURL(file), name = document.querySelector("h1").textContent.toLowerCase();
-    const link = Object.assign(document.createElement("a"), { href: address, download: `${name.replace(/[^\p{L}\p{N}]+/gu, "_").replace(/^_/, "").slice(0, 60)}.${kind}` });
+    const text = makePicture(),
+      file = kind === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await asPng(text);
+    const address = URL.createObjectURL(file),
+      name = document.querySelector("h1").textContent.toLowerCase();
+    const link = Object.assign(document.createElement("a"), {
+      href: address,
+      download: `${name
+        .replace(/[^\p{L}\p{N}]+/gu, "_")
+        .replace(/^_/, "")
+        .slice(0, 60)}.${kind}`,
+    });
     link.click();
     setTimeout(() => URL.revokeObjectURL(address), 10000);
   });

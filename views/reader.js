@@ -50,7 +50,7 @@ function showTip(text, x, y) {
 }
 
 document.addEventListener("mousemove", ({ target, clientX: x, clientY: y }) => {
-  if (window.config) showTip(vis.contains(target) ? describe(target) ?? describeLine(target, x, y) : null, x, y);
+  if (window.config) showTip(vis.contains(target) ? (describe(target) ?? describeLine(target, x, y)) : null, x, y);
 });
 
 // Lines cross, so where they run decides which of them the pointer is at: of those that are shown and pass within NEAR
@@ -62,25 +62,37 @@ const NEAR = 4;
 function lineAt(clientX, clientY) {
   const line = vis.querySelector(view.selector);
   if (!line) return null;
-  const { a: scale, e: originX, f: originY } = line.getScreenCTM(), heads = view.heads();
+  const { a: scale, e: originX, f: originY } = line.getScreenCTM(),
+    heads = view.heads();
   const [x1, x2, y1] = ["x1", "x2", "y1"].map((name) => +line.getAttribute(name));
-  const top = y1 - view.ends(line).row * view.row, width = x2 - x1, near = NEAR / scale;
-  const along = ((clientX - originX) / scale - x1) / width, height = (clientY - originY) / scale - top;
+  const top = y1 - view.ends(line).row * view.row,
+    width = x2 - x1,
+    near = NEAR / scale;
+  const along = ((clientX - originX) / scale - x1) / width,
+    height = (clientY - originY) / scale - top;
   if (along < 0 || along > 1) return null;
   const lowest = Math.max(threshold(), MIN_WEIGHT, lowestDrawn());
-  let found = null, best = 0;
-  heads[0].weights.forEach((values, row) => values.forEach((_, column) => {
-    if (!view.shows(row, column)) return;
-    const rise = (column - row) * view.row, distance = Math.abs(height - row * view.row - along * rise) * width / Math.hypot(width, rise);
-    if (distance >= near) return;
-    for (const { weights } of heads) {
-      const weight = weights[row][column], counts = weight * (1 - distance / near) ** 2;
-      if (weight >= lowest && counts > best) [found, best] = [{ row, column }, counts];
-    }
-  }));
+  let found = null,
+    best = 0;
+  heads[0].weights.forEach((values, row) =>
+    values.forEach((_, column) => {
+      if (!view.shows(row, column)) return;
+      const rise = (column - row) * view.row,
+        distance = (Math.abs(height - row * view.row - along * rise) * width) / Math.hypot(width, rise);
+      if (distance >= near) return;
+      for (const { weights } of heads) {
+        const weight = weights[row][column],
+          counts = weight * (1 - distance / near) ** 2;
+        if (weight >= lowest && counts > best) [found, best] = [{ row, column }, counts];
+      }
+    }),
+  );
   if (!found) return null;
   const there = heads.map((head) => ({ ...head, weight: head.weights[found.row][found.column] }));
-  return { ...found, heads: there.filter(({ weight }) => weight >= lowest).sort((one, other) => other.weight - one.weight) };
+  return {
+    ...found,
+    heads: there.filter(({ weight }) => weight >= lowest).sort((one, other) => other.weight - one.weight),
+  };
 }
 
 // All heads with a strong weight are named, and three in any case.
@@ -91,9 +103,10 @@ function describeLine(target, x, y) {
   const { row, column, heads } = line;
   if (view.heads().length === 1) return describeWeight(heads[0], row, column);
   const strong = heads.filter(({ weight }) => weight >= STRONG).length;
-  const named = heads.slice(0, Math.max(3, strong)).map(({ head, weight }, number) => (
-    `${number ? "," : ":"}${number && number % 3 === 0 ? "\n" : " "}head ${head} ${format(weight)}` // three a line
-  ));
+  const named = heads.slice(0, Math.max(3, strong)).map(
+    ({ head, weight }, number) =>
+      `${number ? "," : ":"}${number && number % 3 === 0 ? "\n" : " "}head ${head} ${format(weight)}`, // three a line
+  );
   return `layer ${chosen("layer")}, ${between(row, column)}${named.join("")}`;
 }
 
@@ -123,12 +136,17 @@ if (Object.values(data.attention).some(({ words }) => words)) {
 }
 
 // The heading names what is shown, and the picture that is saved says so, too (picture.js).
-const heading = document.querySelector("h1"), shows = heading.textContent.replace(/^./, (first) => first.toLowerCase());
+const heading = document.querySelector("h1"),
+  shows = heading.textContent.replace(/^./, (first) => first.toLowerCase());
 window.pictureState = () => {
-  const filter = document.getElementById("filter"), said = view.state();
+  const filter = document.getElementById("filter"),
+    said = view.state();
   if (filter && filter.value !== "all") said.push(`attention: ${filter.selectedOptions[0].text.replace("->", "→")}`);
   if (threshold() > 0) said.push(`weights below ${threshold().toFixed(2)} hidden`);
-  return said.filter(Boolean).map((text, at) => (at ? text : capital(text))).join("; ");
+  return said
+    .filter(Boolean)
+    .map((text, at) => (at ? text : capital(text)))
+    .join("; ");
 };
 
 // The keyboard: Tab comes to each group, arrow keys move in it, and Enter is a click. → from a token goes through its
@@ -136,8 +154,20 @@ window.pictureState = () => {
 
 let walked = null; // the place of the line that was reached
 let byKeyboard = false; // whether a key was pressed since the last click
-document.addEventListener("pointerdown", () => { byKeyboard = false; }, true);
-document.addEventListener("keydown", () => { byKeyboard = true; }, true);
+document.addEventListener(
+  "pointerdown",
+  () => {
+    byKeyboard = false;
+  },
+  true,
+);
+document.addEventListener(
+  "keydown",
+  () => {
+    byKeyboard = true;
+  },
+  true,
+);
 const groupOf = (element) => view.groups.find(({ selector }) => element.matches?.(selector));
 
 document.addEventListener("focusin", ({ target }) => {
@@ -171,13 +201,19 @@ function surround(element) {
   return { left, bottom };
 }
 
-vis.addEventListener("scroll", () => { if (!ring.hidden) surround(document.activeElement); });
+vis.addEventListener("scroll", () => {
+  if (!ring.hidden) surround(document.activeElement);
+});
 
 document.addEventListener("keydown", (event) => {
-  const { target, key, shiftKey } = event, group = groupOf(target);
+  const { target, key, shiftKey } = event,
+    group = groupOf(target);
   if (!group) return;
-  const elements = all(group.selector), index = elements.indexOf(target), across = group.across?.() ?? 1;
-  const sideways = { ArrowRight: 1, ArrowLeft: -1 }[key], upwards = { ArrowDown: across, ArrowUp: -across }[key];
+  const elements = all(group.selector),
+    index = elements.indexOf(target),
+    across = group.across?.() ?? 1;
+  const sideways = { ArrowRight: 1, ArrowLeft: -1 }[key],
+    upwards = { ArrowDown: across, ArrowUp: -across }[key];
   const next = upwards && group.towards?.(target, key);
   if (next !== undefined) goTo([next], 0, group);
   else if (sideways && group.from !== undefined) walk(target, index, group.from, sideways);
@@ -219,7 +255,8 @@ function markLine(line) {
 
 function equip() {
   for (const group of view.groups) {
-    const elements = all(group.selector), named = group.role || group.from !== undefined;
+    const elements = all(group.selector),
+      named = group.role || group.from !== undefined;
     elements.slice(0, named ? Infinity : 1).forEach((element, index) => introduce(element, index, group));
     if (elements.length && !elements.some((element) => element.tabIndex === 0)) elements[0].tabIndex = 0;
   }
@@ -245,8 +282,10 @@ function fit() {
   if (!svg || !window.config) return;
   heading.textContent = `${capital(view.state()[0])}: ${shows}`;
   if (!asLines() && view.arrange()) return;
-  const boxes = all("#vis text:not([transform], .number)").map((text) => text.getBBox()), { top = 0, left: least = 0, zoom = 1 } = view;
-  const left = Math.min(asLines() ? least : 0, ...boxes.map(({ x }) => x)), high = parseFloat(svg.getAttribute("height")) - top;
+  const boxes = all("#vis text:not([transform], .number)").map((text) => text.getBBox()),
+    { top = 0, left: least = 0, zoom = 1 } = view;
+  const left = Math.min(asLines() ? least : 0, ...boxes.map(({ x }) => x)),
+    high = parseFloat(svg.getAttribute("height")) - top;
   const needed = Math.max(view.width, ...boxes.map(({ x, width }) => x + width)) - left + 8;
   if (Math.abs(needed - fitted) > 8 || !svg.hasAttribute("viewBox")) {
     fitted = needed;
@@ -267,9 +306,15 @@ const kept = readKept(); // layer, heads, threshold, the pinned token and what e
 function readKept() {
   if (keeper) return JSON.parse(keeper.dataset.choices ?? "{}");
   if (window.frameElement) return {};
-  return Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].flatMap(([name, text]) => {
-    try { return [[name, JSON.parse(text)]]; } catch { return []; } // an address that was not made here
-  }));
+  return Object.fromEntries(
+    [...new URLSearchParams(location.hash.slice(1))].flatMap(([name, text]) => {
+      try {
+        return [[name, JSON.parse(text)]];
+      } catch {
+        return [];
+      } // an address that was not made here
+    }),
+  );
 }
 
 function keep() {
@@ -277,14 +322,17 @@ function keep() {
   Object.assign(kept, { threshold: threshold() || undefined, whole: data.whole || undefined }, view.keeps());
   if (keeper) keeper.dataset.choices = JSON.stringify(kept);
   else if (!window.frameElement && location.protocol !== "about:") {
-    const some = Object.entries(kept).filter(([, value]) => value !== undefined).map(([name, value]) => [name, JSON.stringify(value)]);
+    const some = Object.entries(kept)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, JSON.stringify(value)]);
     history.replaceState(null, "", `#${new URLSearchParams(some)}`);
   }
 }
 
 // Begin, when the numbers are unpacked.
 function start(draw) {
-  const { threshold: lowest = 0 } = kept, slider = document.getElementById("threshold");
+  const { threshold: lowest = 0 } = kept,
+    slider = document.getElementById("threshold");
   slider.value = lowest;
   slider.nextElementSibling.textContent = threshold().toFixed(2);
   if (kept.drawing && document.getElementById("drawing")) document.getElementById("drawing").value = kept.drawing;
@@ -299,7 +347,10 @@ function start(draw) {
   new MutationObserver(equip).observe(vis, { childList: true });
   for (const type of ["click", "dblclick"]) document.addEventListener(type, equip);
   document.getElementById("drawing")?.addEventListener("change", () => view.draw());
-  document.addEventListener("themechange", () => { if (view.draw) view.draw(); else equip(); });
+  document.addEventListener("themechange", () => {
+    if (view.draw) view.draw();
+    else equip();
+  });
   new ResizeObserver(() => requestAnimationFrame(fit)).observe(document.body);
   for (const type of ["resize", "change", "click", "dblclick"]) addEventListener(type, fit);
   for (const type of ["click", "dblclick", "change", "input", "keyup"]) addEventListener(type, keep);

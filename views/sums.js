@@ -1,7 +1,8 @@
 // Runs in the page of a neuron view after reader.js: draws each score as the sum of its products, a row for each key. The
 // stripes, which are bertviz's, are one switch away.
 
-const ROW = 30, TOP = 56; // pixels of a row, and above the first
+const ROW = 30,
+  TOP = 56; // pixels of a row, and above the first
 const WIDEST = 860;
 const MOST_MOVED = 4000; // products that are drawn anew in each frame of a move
 const state = { query: 0, key: 0, neuron: 0 };
@@ -17,7 +18,10 @@ const view = {
     { selector: ".sums", role: "group" },
     { selector: "#collapsed[visibility=visible] #leftText > g", from: true, role: "button" },
     { selector: opened("#leftText > g"), role: "button" },
-    ...["queries", "keys", "product"].map((id) => ({ selector: opened(`#${id} .element`), across: () => config.vectorSize })),
+    ...["queries", "keys", "product"].map((id) => ({
+      selector: opened(`#${id} .element`),
+      across: () => config.vectorSize,
+    })),
     { selector: opened(".dotproduct") },
     { selector: opened("#rightText > g") },
   ],
@@ -28,19 +32,27 @@ const view = {
   shows: (row) => vis.querySelectorAll("#collapsed .attn-line-group")[row].style.opacity !== "0",
   hides: isFaint,
   describe(element) {
-    const { left_text: left, right_text: right } = panel(), { index } = config, at = placeOf(element);
+    const { left_text: left, right_text: right } = panel(),
+      { index } = config,
+      at = placeOf(element);
     if (element.matches(".element")) {
-      const kind = element.closest("#queries, #keys, #product").id, token = +element.parentNode.getAttribute("data-index");
+      const kind = element.closest("#queries, #keys, #product").id,
+        token = +element.parentNode.getAttribute("data-index");
       const name = { queries: "query of", keys: "key of", product: "q × k for" }[kind];
       return `${view.named()}, neuron ${at - 1}: ${name} ${nameOf(kind === "queries" ? left : right, token)} ${format(element.__data__)}`;
     }
-    if (element.matches(".dotproduct")) return `${view.named()}: q · k / √D for ${nameOf(right, at)} ${format(element.__data__)}`;
+    if (element.matches(".dotproduct"))
+      return `${view.named()}: q · k / √D for ${nameOf(right, at)} ${format(element.__data__)}`;
     const key = element.closest("#expanded #rightText > g");
     return key && Number.isInteger(index) ? describeWeight(view.heads()[0], index, placeOf(key)) : null;
   },
   state: () => [view.named(), !asLines() && document.getElementById("say").textContent],
-  keeps: () => ({ layer: config.layer, heads: config.head === kept.heads?.[0] ? kept.heads : [config.head],
-    drawing: asLines() ? "lines" : undefined, pinned: { index: state.query, from: true } }),
+  keeps: () => ({
+    layer: config.layer,
+    heads: config.head === kept.heads?.[0] ? kept.heads : [config.head],
+    drawing: asLines() ? "lines" : undefined,
+    pinned: { index: state.query, from: true },
+  }),
   prepare({ layer, heads, pinned }) {
     if (heads) Object.assign(data, { layer, head: heads[0] });
     state.query = pinned?.index ?? data.token ?? -1;
@@ -73,13 +85,19 @@ const view = {
     if (Math.abs(vis.clientWidth - laidOutFor) > 8) drawSums();
     return true;
   },
-  forget() { state.query = -1; },
+  forget() {
+    state.query = -1;
+  },
 };
 
 // An opened row stays open when the pointer moves from its token to the numbers.
-document.addEventListener("mouseleave", (event) => {
-  if (event.target.matches?.("#expanded #leftText > g")) event.stopImmediatePropagation();
-}, true);
+document.addEventListener(
+  "mouseleave",
+  (event) => {
+    if (event.target.matches?.("#expanded #leftText > g")) event.stopImmediatePropagation();
+  },
+  true,
+);
 
 // Products and weights of one query
 
@@ -87,25 +105,35 @@ let laidOutFor = 0; // the width
 let shown = null; // { products, weights } that are drawn, row by row, and the order of each row's products
 
 function productsOf(query) {
-  const { queries, keys } = panel(), q = queries[config.layer][config.head][query], size = Math.sqrt(q.length);
+  const { queries, keys } = panel(),
+    q = queries[config.layer][config.head][query],
+    size = Math.sqrt(q.length);
   return keys[config.layer][config.head].map((key) => key.map((number, n) => (number * q[n]) / size));
 }
 
 // Begin with what the head does most: the largest weight between two different tokens, not to the first.
 function findQuery() {
   let best = -1;
-  view.drawn().forEach((weights, row) => weights.forEach((weight, column) => {
-    if (column !== row && column > 0 && weight > best) [best, state.query] = [weight, row];
-  }));
+  view.drawn().forEach((weights, row) =>
+    weights.forEach((weight, column) => {
+      if (column !== row && column > 0 && weight > best) [best, state.query] = [weight, row];
+    }),
+  );
   state.query = Math.max(0, state.query);
 }
 
 function drawSums() {
   if (!(state.query in panel().left_text)) findQuery();
-  const { queries } = panel(), D = queries[0][0][0].length, weights = view.drawn()[state.query], products = productsOf(state.query);
-  const names = panel().left_text, select = document.getElementById("query");
+  const { queries } = panel(),
+    D = queries[0][0][0].length,
+    weights = view.drawn()[state.query],
+    products = productsOf(state.query);
+  const names = panel().left_text,
+    select = document.getElementById("query");
   select.replaceChildren();
-  names.forEach((name, at) => { add(select, "option", { value: at }, nameOf(names, at)).selected = at === state.query; });
+  names.forEach((name, at) => {
+    add(select, "option", { value: at }, nameOf(names, at)).selected = at === state.query;
+  });
   const others = weights.map((weight, at) => (at === 0 && weights.length > 1 ? -1 : weight));
   if (shown?.query !== state.query || shown.of !== view.drawn()) {
     state.key = largest(others);
@@ -126,61 +154,130 @@ function drawSums() {
 // Where everything is, from the left: the key, its number of the marked neuron, the blocks, and the weight.
 function layout() {
   const zoom = root.classList.contains("on-slide") ? 1.35 : 1; // for the back row
-  const width = Math.max(320, Math.min(WIDEST, (vis.clientWidth - 2) / zoom)), narrow = width < 500;
-  const name = narrow ? 76 : 120, numbers = name + (narrow ? 46 : 60), weight = width - (narrow ? 46 : 110);
-  return { zoom, width, narrow, name, numbers, blocks: numbers + (narrow ? 36 : 40), end: weight - (narrow ? 28 : 40), weight };
+  const width = Math.max(320, Math.min(WIDEST, (vis.clientWidth - 2) / zoom)),
+    narrow = width < 500;
+  const name = narrow ? 76 : 120,
+    numbers = name + (narrow ? 46 : 60),
+    weight = width - (narrow ? 46 : 110);
+  return {
+    zoom,
+    width,
+    narrow,
+    name,
+    numbers,
+    blocks: numbers + (narrow ? 36 : 40),
+    end: weight - (narrow ? 28 : 40),
+    weight,
+  };
 }
 
 function paintSums() {
-  const place = layout(), { products, weights } = shown, right = panel().right_text, row = (at) => TOP + ROW * at;
-  const { queries, keys } = panel(), marked = (vectors, at) => vectors[config.layer][config.head][at][state.neuron];
+  const place = layout(),
+    { products, weights } = shown,
+    right = panel().right_text,
+    row = (at) => TOP + ROW * at;
+  const { queries, keys } = panel(),
+    marked = (vectors, at) => vectors[config.layer][config.head][at][state.neuron];
   let svg = vis.querySelector(".sums");
   if (!svg) {
     svg = document.createElementNS(SVG, "svg");
     set(svg, { class: "sums", tabindex: 0, role: "group" });
     vis.replaceChildren(svg);
     for (const type of ["pointermove", "pointerdown"]) svg.addEventListener(type, pointAt);
-    svg.addEventListener("click", ({ target }) => { if (target.matches(".key")) choose(+target.dataset.key); });
+    svg.addEventListener("click", ({ target }) => {
+      if (target.matches(".key")) choose(+target.dataset.key);
+    });
     svg.addEventListener("keydown", moveMark);
   }
   svg.replaceChildren();
   const high = TOP + ROW * right.length + 4;
-  set(svg, { width: place.width * place.zoom, height: high * place.zoom, viewBox: `0 0 ${place.width} ${high}`, "aria-label": `the scores of the keys for ${panel().left_text[state.query]}` });
+  set(svg, {
+    width: place.width * place.zoom,
+    height: high * place.zoom,
+    viewBox: `0 0 ${place.width} ${high}`,
+    "aria-label": `the scores of the keys for ${panel().left_text[state.query]}`,
+  });
   const text = (x, y, words, more = {}) => add(svg, "text", { x, y, "font-size": 13, ...more }, words);
-  const fitting = (label, most) => { // a token may be longer than its column
+  const fitting = (label, most) => {
+    // a token may be longer than its column
     const long = label.getComputedTextLength();
     if (long > most) set(label, { textLength: most, lengthAdjust: "spacingAndGlyphs" });
   };
-  const end = { "text-anchor": "end" }, rootD = `√${products[0].length}`;
+  const end = { "text-anchor": "end" },
+    rootD = `√${products[0].length}`;
   text(place.numbers, 14, place.narrow ? `no. ${state.neuron}` : `neuron ${state.neuron}`, { ...end, class: "soft" });
-  text(place.numbers + 14, 14, place.narrow ? `products ÷ ${rootD} → score` : `products q × k ÷ ${rootD} add up to the score`, { class: "soft" });
+  text(
+    place.numbers + 14,
+    14,
+    place.narrow ? `products ÷ ${rootD} → score` : `products q × k ÷ ${rootD} add up to the score`,
+    { class: "soft" },
+  );
   text(place.width, 14, "weight", { ...end, class: "soft" });
-  fitting(text(place.name, 38, panel().left_text[state.query], { ...end, class: "query", "font-size": 14 }), place.name);
+  fitting(
+    text(place.name, 38, panel().left_text[state.query], { ...end, class: "query", "font-size": 14 }),
+    place.name,
+  );
   text(place.numbers, 38, format(marked(queries, state.query)), { ...end, class: "query" });
-  text(place.numbers + 14, 38, place.narrow ? "query: times each key" : "the query, to be multiplied by each key", { class: "query" });
+  text(place.numbers + 14, 38, place.narrow ? "query: times each key" : "the query, to be multiplied by each key", {
+    class: "query",
+  });
   const sums = products.map((all) => [sum(all.filter((x) => x > 0)), sum(all)]);
-  const most = Math.max(...sums.map(([up]) => up), 0.1), least = Math.min(0, ...sums.map(([, score]) => score));
-  const scale = (place.end - place.blocks) / (most - least), x = (number) => place.blocks + (number - least) * scale;
+  const most = Math.max(...sums.map(([up]) => up), 0.1),
+    least = Math.min(0, ...sums.map(([, score]) => score));
+  const scale = (place.end - place.blocks) / (most - least),
+    x = (number) => place.blocks + (number - least) * scale;
   add(svg, "path", { class: "zero", d: `M${x(0)} ${TOP - 6}V${high}` });
   shown.blocks = products.map((all, key) => {
-    const y = row(key), score = sums[key][1], masked = Object.is(weights[key], -0), chosen = key === state.key;
-    const word = text(place.name, y + 18, right[key], { ...end, class: `key${chosen ? " at" : ""}`, "font-size": 14, "data-key": key });
+    const y = row(key),
+      score = sums[key][1],
+      masked = Object.is(weights[key], -0),
+      chosen = key === state.key;
+    const word = text(place.name, y + 18, right[key], {
+      ...end,
+      class: `key${chosen ? " at" : ""}`,
+      "font-size": 14,
+      "data-key": key,
+    });
     fitting(word, place.name);
     text(place.numbers, y + 18, format(marked(keys, key)), { ...end, class: "number" });
     let at = 0;
-    const blocks = all.map((product, neuron) => ({ product, neuron })).sort((one, other) => other.product - one.product).map((block) => {
-      const [from, to] = [at, at + block.product].sort((one, other) => one - other), isUp = block.product > 0;
-      at += block.product;
-      const box = { x: x(from), width: Math.max(0.3, (to - from) * scale - 0.5), y: isUp ? y + 2 : y + 13, height: 11 };
-      const kind = `block ${isUp ? "up" : "down"}${block.neuron === state.neuron ? " marked" : ""}`;
-      add(svg, "rect", { ...box, class: kind, "data-value": block.product, "data-neuron": block.neuron });
-      return { ...block, ...box };
-    });
+    const blocks = all
+      .map((product, neuron) => ({ product, neuron }))
+      .sort((one, other) => other.product - one.product)
+      .map((block) => {
+        const [from, to] = [at, at + block.product].sort((one, other) => one - other),
+          isUp = block.product > 0;
+        at += block.product;
+        const box = {
+          x: x(from),
+          width: Math.max(0.3, (to - from) * scale - 0.5),
+          y: isUp ? y + 2 : y + 13,
+          height: 11,
+        };
+        const kind = `block ${isUp ? "up" : "down"}${block.neuron === state.neuron ? " marked" : ""}`;
+        add(svg, "rect", { ...box, class: kind, "data-value": block.product, "data-neuron": block.neuron });
+        return { ...block, ...box };
+      });
     add(svg, "path", { class: "tick", d: `M${x(score)} ${y}v26` });
-    text(x(score) + (score < 0 ? -4 : 4), y + 24, masked ? "masked" : format(score, 1), { class: "score", "text-anchor": score < 0 ? "end" : "start", "data-value": score, "font-size": 12 });
+    text(x(score) + (score < 0 ? -4 : 4), y + 24, masked ? "masked" : format(score, 1), {
+      class: "score",
+      "text-anchor": score < 0 ? "end" : "start",
+      "data-value": score,
+      "font-size": 12,
+    });
     const isHidden = weights[key] < threshold();
-    add(svg, "rect", { class: "bar", x: place.weight, y: y + 5, height: 16, width: isHidden ? 0 : weights[key] * (place.width - place.weight) });
-    text(place.width, y + 18, isHidden ? "" : format(weights[key]), { ...end, class: `weight${chosen ? " at" : ""}`, "data-value": weights[key] });
+    add(svg, "rect", {
+      class: "bar",
+      x: place.weight,
+      y: y + 5,
+      height: 16,
+      width: isHidden ? 0 : weights[key] * (place.width - place.weight),
+    });
+    text(place.width, y + 18, isHidden ? "" : format(weights[key]), {
+      ...end,
+      class: `weight${chosen ? " at" : ""}`,
+      "data-value": weights[key],
+    });
     return blocks;
   });
   sayProduct();
@@ -188,14 +285,23 @@ function paintSums() {
 
 // The product of the marked neuron, and what all of them add up to.
 function sayProduct() {
-  const { left_text: left, right_text: right, queries, keys } = panel(), { query, key, neuron } = state;
-  const [q, k] = [[queries, query], [keys, key]].map(([vectors, at]) => vectors[config.layer][config.head][at]);
-  const products = q.map((number, n) => (number * k[n]) / Math.sqrt(q.length)), score = sum(products);
-  const [up, down] = [products.filter((x) => x > 0), products.filter((x) => x < 0)], weight = view.drawn()[query][key];
-  const result = Object.is(weight, -0) ? "This token is masked, so its weight is 0."
+  const { left_text: left, right_text: right, queries, keys } = panel(),
+    { query, key, neuron } = state;
+  const [q, k] = [
+    [queries, query],
+    [keys, key],
+  ].map(([vectors, at]) => vectors[config.layer][config.head][at]);
+  const products = q.map((number, n) => (number * k[n]) / Math.sqrt(q.length)),
+    score = sum(products);
+  const [up, down] = [products.filter((x) => x > 0), products.filter((x) => x < 0)],
+    weight = view.drawn()[query][key];
+  const result = Object.is(weight, -0)
+    ? "This token is masked, so its weight is 0."
     : `What is left, ${format(score)}, is the score, and ${format(weight)} the weight.`;
-  say(`Neuron ${neuron}: query of “${nameOf(left, query)}” ${format(q[neuron])} × key of “${nameOf(right, key)}” ${format(k[neuron])} ÷ √${q.length} = ` +
-    `${format(products[neuron])}. ${up.length} of ${q.length} products push up, by ${format(sum(up), 1)}; ${down.length} pull back, by ${format(-sum(down), 1)}. ${result}`);
+  say(
+    `Neuron ${neuron}: query of “${nameOf(left, query)}” ${format(q[neuron])} × key of “${nameOf(right, key)}” ${format(k[neuron])} ÷ √${q.length} = ` +
+      `${format(products[neuron])}. ${up.length} of ${q.length} products push up, by ${format(sum(up), 1)}; ${down.length} pull back, by ${format(-sum(down), 1)}. ${result}`,
+  );
 }
 
 function mark(chosen) {
@@ -209,21 +315,31 @@ function choose(query) {
 }
 
 function pointAt({ clientX, clientY }) {
-  const svg = vis.querySelector(".sums"), box = svg.getBoundingClientRect(), times = box.width / svg.viewBox.baseVal.width;
-  const [left, top] = [(clientX - box.x) / times, (clientY - box.y) / times], key = Math.floor((top - TOP) / ROW);
+  const svg = vis.querySelector(".sums"),
+    box = svg.getBoundingClientRect(),
+    times = box.width / svg.viewBox.baseVal.width;
+  const [left, top] = [(clientX - box.x) / times, (clientY - box.y) / times],
+    key = Math.floor((top - TOP) / ROW);
   if (!shown.blocks[key]) return;
-  const isUp = (top - TOP) % ROW < 12.5, away = ({ x, width }) => Math.max(x - left, left - x - width, 0);
-  const near = shown.blocks[key].filter(({ product }) => product > 0 === isUp).sort((one, other) => away(one) - away(other))[0];
+  const isUp = (top - TOP) % ROW < 12.5,
+    away = ({ x, width }) => Math.max(x - left, left - x - width, 0);
+  const near = shown.blocks[key]
+    .filter(({ product }) => product > 0 === isUp)
+    .sort((one, other) => away(one) - away(other))[0];
   const neuron = near && away(near) < 8 ? near.neuron : state.neuron;
   if (key !== state.key || neuron !== state.neuron) mark({ key, neuron });
 }
 
 // The arrow keys: up and down to another key, left and right along its products; Enter makes it the query.
 function moveMark(event) {
-  const { key: pressed } = event, down = { ArrowDown: 1, ArrowUp: -1 }[pressed], on = { ArrowRight: 1, ArrowLeft: -1 }[pressed];
-  const row = shown.blocks[state.key], clamp = (at, size) => Math.max(0, Math.min(size - 1, at));
+  const { key: pressed } = event,
+    down = { ArrowDown: 1, ArrowUp: -1 }[pressed],
+    on = { ArrowRight: 1, ArrowLeft: -1 }[pressed];
+  const row = shown.blocks[state.key],
+    clamp = (at, size) => Math.max(0, Math.min(size - 1, at));
   if (down) mark({ key: clamp(state.key + down, shown.blocks.length) });
-  else if (on) mark({ neuron: row[clamp(row.findIndex(({ neuron }) => neuron === state.neuron) + on, row.length)].neuron });
+  else if (on)
+    mark({ neuron: row[clamp(row.findIndex(({ neuron }) => neuron === state.neuron) + on, row.length)].neuron });
   else if (pressed === "Enter" && state.key in panel().left_text) choose(state.key);
   else return;
   event.preventDefault();

@@ -17,12 +17,14 @@ class Stopped extends Error {}
 async function fetched(name, arrived) {
   const response = await fetch(DATA.files[name].path, { signal: aborter.signal });
   if (!response.ok) throw new Error(`${DATA.files[name].path} is not there (${response.status})`);
-  return response.body.pipeThrough(new TransformStream({
-    transform(chunk, controller) {
-      arrived(chunk.length);
-      controller.enqueue(chunk);
-    },
-  }));
+  return response.body.pipeThrough(
+    new TransformStream({
+      transform(chunk, controller) {
+        arrived(chunk.length);
+        controller.enqueue(chunk);
+      },
+    }),
+  );
 }
 
 async function download() {
@@ -40,7 +42,11 @@ async function download() {
     unpacked("runtime").then((stream) => WebAssembly.compileStreaming(new Response(stream, wasm))),
     fetched("library", arrived).then((stream) => new Response(stream).arrayBuffer()),
     unpacked("model").then((stream) => new Response(stream).arrayBuffer()),
-    ...["program", "machine"].map((name) => unpacked(name).then((stream) => new Response(stream).arrayBuffer()).then(script)),
+    ...["program", "machine"].map((name) =>
+      unpacked(name)
+        .then((stream) => new Response(stream).arrayBuffer())
+        .then(script),
+    ),
   ]);
   return { runtime, library, model, program, machine };
 }
@@ -49,7 +55,13 @@ function makeWorker() {
   const url = URL.createObjectURL(new Blob([by("worker").textContent], { type: "text/javascript" }));
   const worker = new Worker(url, { type: "module" }); // a worker from a blob inherits the page's policy on what may be fetched
   let answer;
-  const hand = { layers: 0, stop: () => { worker.terminate(); answer?.reject(new Stopped()); } };
+  const hand = {
+    layers: 0,
+    stop: () => {
+      worker.terminate();
+      answer?.reject(new Stopped());
+    },
+  };
   worker.onerror = (event) => answer?.reject(new Error(event.message ?? "a worker did not start"));
   worker.onmessage = ({ data: { layer, value, error } }) => {
     if (layer) {
@@ -58,12 +70,13 @@ function makeWorker() {
     } else if (error === undefined) answer.resolve(value);
     else answer.reject(new Error(error));
   };
-  const begin = (call, input) => new Promise((resolve, reject) => {
-    answer = { resolve, reject };
-    hand.layers = 0;
-    hand.text = input.texts?.[0];
-    worker.postMessage({ call, input: { ...input, folder: "/model" } });
-  });
+  const begin = (call, input) =>
+    new Promise((resolve, reject) => {
+      answer = { resolve, reject };
+      hand.layers = 0;
+      hand.text = input.texts?.[0];
+      worker.postMessage({ call, input: { ...input, folder: "/model" } });
+    });
   let last = Promise.resolve();
   hand.ask = (call, input) => (last = last.catch(() => 0).then(() => begin(call, input))); // one after the other
   return hand;
@@ -102,12 +115,15 @@ function showLayers() {
 // The vector of each text, from an earlier run of this version of the file, or, next to a text of the reader's, from the page
 async function vectors(hands, code, texts) {
   if (!known.has(code)) known.set(code, new Map());
-  const answers = known.get(code), isOwn = code === DATA.source && texts.some((text) => !saved.has(text));
+  const answers = known.get(code),
+    isOwn = code === DATA.source && texts.some((text) => !saved.has(text));
   const came = isOwn ? texts.filter((text) => saved.has(text) && !answers.has(text)) : [];
   for (const text of came) answers.set(text, saved.get(text));
   const missing = [...new Set(texts)].filter((text) => !answers.has(text));
   computed = hands.slice(0, missing.length);
-  const found = await Promise.all(missing.map((text, i) => hands[i % hands.length].ask("vector", { source: code, texts: [text] })));
+  const found = await Promise.all(
+    missing.map((text, i) => hands[i % hands.length].ask("vector", { source: code, texts: [text] })),
+  );
   computed = [];
   missing.forEach((text, i) => answers.set(text, found[i]));
   return { each: texts.map((text) => answers.get(text)), came: came.length };
@@ -117,8 +133,12 @@ const BOXES = ["first", "second", "third"].map(by);
 const textsNow = () => BOXES.map((box) => box.value).filter((text, i) => i < 2 || text.trim());
 
 async function run() {
-  const mine = ++turn, code = source.value, texts = textsNow();
-  const current = () => { if (mine !== turn) throw new Stopped(); };
+  const mine = ++turn,
+    code = source.value,
+    texts = textsNow();
+  const current = () => {
+    if (mine !== turn) throw new Stopped();
+  };
   busy(true);
   say("");
   try {
@@ -130,20 +150,26 @@ async function run() {
     hands.started = true;
     current();
     doing("Reading the file.", 0);
-    const start = performance.now(), { each, came } = await vectors(hands, code, texts);
+    const start = performance.now(),
+      { each, came } = await vectors(hands, code, texts);
     doing("Comparing.", 1);
     const failed = each.find(({ error }) => error);
-    const end = failed ?? await hands[0].ask("finish", { source: code, texts, vectors: each.map(({ value }) => value) });
+    const end =
+      failed ?? (await hands[0].ask("finish", { source: code, texts, vectors: each.map(({ value }) => value) }));
     current();
     show(texts, each, end, code);
-    const seconds = ((performance.now() - start) / 1000).toFixed(1), rest = came ? " The vectors of the other texts came with the page." : "";
+    const seconds = ((performance.now() - start) / 1000).toFixed(1),
+      rest = came ? " The vectors of the other texts came with the page." : "";
     say(`${end.error ? "Stopped by an error after" : "Computed here in"} ${seconds} s.${rest}`);
     return !end.error;
   } catch (error) {
     if (mine !== turn || error instanceof Stopped) return;
     crew?.then((hands) => hands.forEach(({ stop }) => stop())).catch(() => 0);
     crew = null;
-    say(`This page could not run Python (${error.message}). Check that the site is served completely, then press Run to try again.`, true);
+    say(
+      `This page could not run Python (${error.message}). Check that the site is served completely, then press Run to try again.`,
+      true,
+    );
   } finally {
     if (mine === turn) busy(false);
   }
@@ -161,7 +187,9 @@ async function stop() {
   try {
     (await old).forEach((hand) => hand.stop());
     crew ??= makeCrew();
-  } catch { /* the download was stopped: the next run begins it again */ }
+  } catch {
+    /* the download was stopped: the next run begins it again */
+  }
 }
 
 function busy(on) {
@@ -179,10 +207,17 @@ const list = (numbers) => numbers.map((number) => number.toFixed(4).replace("-",
 
 // What the file printed for these texts before, as numbers with a text: `0.44 hours go by quickly`
 function showChange(texts, now, code) {
-  const key = JSON.stringify(texts), versions = (printed.get(key) ?? []).filter((one) => one.code !== code);
-  const numbers = (text) => new Map([...text.matchAll(/^(-?\d\.\d\d) (.*)$/gm)].map(([, number, of]) => [of, number.replace("-", "−")]));
-  const before = numbers(versions.at(-1)?.now ?? ""), after = numbers(now);
-  const rows = [...after].filter(([of]) => before.has(of)).map(([of, number]) => make("tr", {}, make("th", { scope: "row" }, of), make("td", {}, `${before.get(of)} → ${number}`)));
+  const key = JSON.stringify(texts),
+    versions = (printed.get(key) ?? []).filter((one) => one.code !== code);
+  const numbers = (text) =>
+    new Map([...text.matchAll(/^(-?\d\.\d\d) (.*)$/gm)].map(([, number, of]) => [of, number.replace("-", "−")]));
+  const before = numbers(versions.at(-1)?.now ?? ""),
+    after = numbers(now);
+  const rows = [...after]
+    .filter(([of]) => before.has(of))
+    .map(([of, number]) =>
+      make("tr", {}, make("th", { scope: "row" }, of), make("td", {}, `${before.get(of)} → ${number}`)),
+    );
   by("change").hidden = !rows.length;
   by("change").tBodies[0].replaceChildren(...rows);
   printed.set(key, [...versions, { code, now }]);
@@ -198,27 +233,33 @@ function show(texts, each, { printed: last, error }, code) {
   const quoted = texts.map((text) => `"${text}"`).join(" ");
   const earlier = [...new Set(each)].map((one) => one.printed).join("");
   by("answer").hidden = Boolean(error) && !earlier && !last;
-  by("printed").textContent = `$ python microbert.py ${quoted}\n${error && each.some((one) => one.error) ? earlier : earlier + last}`;
+  by("printed").textContent =
+    `$ python microbert.py ${quoted}\n${error && each.some((one) => one.error) ? earlier : earlier + last}`;
   by("change").hidden = true;
   if (!error) showChange(texts, last, code);
   by("meaning").hidden = Boolean(error);
-  by("vectors").replaceChildren(...each.flatMap(({ value }, i) => {
-    if (!value) return [];
-    const item = document.createElement("li");
-    item.textContent = `“${texts[i]}” became ${value.length} numbers: ${list(value.slice(0, 4))}, …`;
-    return [item];
-  }));
+  by("vectors").replaceChildren(
+    ...each.flatMap(({ value }, i) => {
+      if (!value) return [];
+      const item = document.createElement("li");
+      item.textContent = `“${texts[i]}” became ${value.length} numbers: ${list(value.slice(0, 4))}, …`;
+      return [item];
+    }),
+  );
   by("error").hidden = !error;
   if (error || sort === "wrong") mark(error?.line);
   if (!error) return;
   if (error.line) reveal(error.line);
   by("message").textContent = error.message;
-  by("where").textContent = error.line ? `In line ${error.line}${error.function ? `, in ${error.function}()` : ""}: ${source.value.split("\n")[error.line - 1]?.trim() ?? ""}` : "";
+  by("where").textContent = error.line
+    ? `In line ${error.line}${error.function ? `, in ${error.function}()` : ""}: ${source.value.split("\n")[error.line - 1]?.trim() ?? ""}`
+    : "";
   by("trace").textContent = error.trace;
 }
 
 // Number the lines, and mark one
-let marked = null, sort; // the line of an error, or the one that an idea has changed
+let marked = null,
+  sort; // the line of an error, or the one that an idea has changed
 let mine = null; // the reader's version, after Reset
 function mark(line, kind = "wrong") {
   marked = line ?? null;
@@ -227,12 +268,17 @@ function mark(line, kind = "wrong") {
 }
 
 // The file in colours, below the box in which it is edited
-const PYTHON = /("""[\s\S]*?(?:"""|$)|f?"(?:\\.|[^"\\\n])*"?|f?'(?:\\.|[^'\\\n])*'?)|(#.*)|\b(and|as|class|def|elif|else|for|from|if|import|in|is|lambda|not|or|return|while|with|None|True|False)\b|\b(\d[\w.]*)/g;
+const PYTHON =
+  /("""[\s\S]*?(?:"""|$)|f?"(?:\\.|[^"\\\n])*"?|f?'(?:\\.|[^'\\\n])*'?)|(#.*)|\b(and|as|class|def|elif|else|for|from|if|import|in|is|lambda|not|or|return|while|with|None|True|False)\b|\b(\d[\w.]*)/g;
 function paint() {
-  const parts = [], text = source.value;
+  const parts = [],
+    text = source.value;
   let from = 0;
   for (const found of text.matchAll(PYTHON)) {
-    parts.push(text.slice(from, found.index), make("span", { className: ["text", "note", "word", "number"][found.slice(1).findIndex(Boolean)] }, found[0]));
+    parts.push(
+      text.slice(from, found.index),
+      make("span", { className: ["text", "note", "word", "number"][found.slice(1).findIndex(Boolean)] }, found[0]),
+    );
     from = found.index + found[0].length;
   }
   by("paint").replaceChildren(...parts, text.slice(from), "\n\n");
@@ -261,14 +307,20 @@ function number() {
 }
 
 function goTo(line) {
-  const before = source.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1), text = source.value.split("\n")[line - 1] ?? "";
+  const before =
+      source.value
+        .split("\n")
+        .slice(0, line - 1)
+        .join("\n").length +
+      (line > 1),
+    text = source.value.split("\n")[line - 1] ?? "";
   source.focus();
   source.setSelectionRange(before, before + text.length);
   reveal(line);
 }
 
 function reveal(line) {
-  source.scrollTop = Math.max(0, (line - 8) * source.scrollHeight / source.value.split("\n").length);
+  source.scrollTop = Math.max(0, ((line - 8) * source.scrollHeight) / source.value.split("\n").length);
   source.scrollLeft = 0;
 }
 
@@ -280,12 +332,14 @@ function reset() {
 
 // Change the line of an idea and run the file, first as it was, unless the page knows what that prints
 async function tryIdea({ line, old, new: changed, texts }) {
-  BOXES.forEach((box, i) => { box.value = texts[i] ?? ""; });
+  BOXES.forEach((box, i) => {
+    box.value = texts[i] ?? "";
+  });
   by("ask").scrollIntoView({ block: "nearest" });
   if (!printed.has(JSON.stringify(textsNow()))) {
     [source.value, mine] = [DATA.source, null];
     mark(null);
-    if (!await run()) return;
+    if (!(await run())) return;
   }
   [source.value, mine] = [DATA.source.replace(old, () => changed), null];
   mark(line, "now");
@@ -293,16 +347,29 @@ async function tryIdea({ line, old, new: changed, texts }) {
   await run();
 }
 
-by("ideas").replaceChildren(...DATA.ideas.map((idea) => {
-  const button = make("button", { type: "button", className: "small try", onclick: () => tryIdea(idea) }, "Try it");
-  const code = (text) => make("code", {}, text);
-  return make("li", {}, `Line ${idea.line}: replace `, code(idea.old), " by ", code(idea.new), `. ${idea.asks} `, button);
-}));
+by("ideas").replaceChildren(
+  ...DATA.ideas.map((idea) => {
+    const button = make("button", { type: "button", className: "small try", onclick: () => tryIdea(idea) }, "Try it");
+    const code = (text) => make("code", {}, text);
+    return make(
+      "li",
+      {},
+      `Line ${idea.line}: replace `,
+      code(idea.old),
+      " by ",
+      code(idea.new),
+      `. ${idea.asks} `,
+      button,
+    );
+  }),
+);
 
 try {
   const theme = localStorage.getItem("theme"); // set by the site's light/dark switch
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-} catch { /* the browser blocks storage */ }
+} catch {
+  /* the browser blocks storage */
+}
 source.value = DATA.source;
 number();
 show(DATA.saved.texts, DATA.saved.each, DATA.saved.end, DATA.source);
@@ -328,5 +395,6 @@ by("reset").onclick = reset;
 by("go").onclick = () => goTo(DATA.line);
 if (location.protocol === "file:") {
   by("fields").disabled = true;
-  by("promise").textContent = "This page was opened from a folder, and browsers do not let such a page load Python. Run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/microbert.html.";
+  by("promise").textContent =
+    "This page was opened from a folder, and browsers do not let such a page load Python. Run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/microbert.html.";
 }

@@ -19,21 +19,32 @@ function set(element, attributes) {
 }
 
 function format(number, digits = 2) {
-  return Number.isFinite(number) ? number.toFixed(digits).replace(/^-(0(\.0+)?)$/, "$1").replace("-", "\u2212") : "\u2013";
+  return Number.isFinite(number)
+    ? number
+        .toFixed(digits)
+        .replace(/^-(0(\.0+)?)$/, "$1")
+        .replace("-", "\u2212")
+    : "\u2013";
 }
 
 // Every change of numbers is a move: `draw` shows each state from the numbers that `owner` shows now to `goal`.
 // The last state comes immediately while a reader drags, in a photograph and under reduced motion.
 const MOVE = 400; // milliseconds
-const shownBy = new WeakMap(), moves = new Map(); // by owner: the numbers that it shows, and its move
+const shownBy = new WeakMap(),
+  moves = new Map(); // by owner: the numbers that it shows, and its move
 const animated = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-let dragging = false, nested = false;
+let dragging = false,
+  nested = false;
 
 for (const kind of ["pointermove", "pointerup", "pointercancel"]) {
-  addEventListener(kind, ({ buttons }) => {
-    dragging = kind === "pointermove" && buttons > 0;
-    if (dragging) advance(Infinity); // what the press began ends before the drag
-  }, true);
+  addEventListener(
+    kind,
+    ({ buttons }) => {
+      dragging = kind === "pointermove" && buttons > 0;
+      if (dragging) advance(Infinity); // what the press began ends before the drag
+    },
+    true,
+  );
 }
 
 function glide(owner, goal, draw, from = shownBy.get(owner), time = MOVE) {
@@ -55,7 +66,8 @@ function glide(owner, goal, draw, from = shownBy.get(owner), time = MOVE) {
 
 function advance(now) {
   for (const [owner, { from, goal, put, time, begun }] of moves) {
-    const share = Math.max(0, Math.min(1, (now - begun) / time)), eased = share * share * (3 - 2 * share);
+    const share = Math.max(0, Math.min(1, (now - begun) / time)),
+      eased = share * share * (3 - 2 * share);
     if (share === 1) moves.delete(owner);
     put(share === 1 ? goal : from.map((number, i) => number + eased * (goal[i] - number)));
   }
@@ -65,16 +77,20 @@ function advance(now) {
 
 // Draw new elements, and let each glide from where the last one with the same data-key was.
 function rearrange(parent, draw) {
-  const all = () => [...parent.querySelectorAll("[data-key]")].map((element) => [element, element.getBoundingClientRect()]);
+  const all = () =>
+    [...parent.querySelectorAll("[data-key]")].map((element) => [element, element.getBoundingClientRect()]);
   const before = new Map(all().map(([{ dataset }, box]) => [dataset.key, box]));
   draw();
   const moved = all().flatMap(([element, to]) => {
-    const from = before.get(element.dataset.key), x = from?.x - to.x, y = from?.y - to.y;
+    const from = before.get(element.dataset.key),
+      x = from?.x - to.x,
+      y = from?.y - to.y;
     return from && Math.hypot(x, y) > 1 ? [[element, x, y]] : [];
   });
-  const put = ([left]) => moved.forEach(([{ style }, x, y]) => {
-    style.transform = left ? `translate(${left * x}px, ${left * y}px)` : "";
-  });
+  const put = ([left]) =>
+    moved.forEach(([{ style }, x, y]) => {
+      style.transform = left ? `translate(${left * x}px, ${left * y}px)` : "";
+    });
   glide(parent, [0], put, [1]);
 }
 
@@ -94,13 +110,21 @@ function nameShown(element, shown, meaning) {
 
 // Show a share from 0 to 1 as the length of a bar.
 function stretch(bar, share, from) {
-  glide(bar, [share], ([now]) => { bar.style.width = `${100 * now}%`; }, from);
+  glide(
+    bar,
+    [share],
+    ([now]) => {
+      bar.style.width = `${100 * now}%`;
+    },
+    from,
+  );
 }
 
 // Add a table with these columns and a row for each name. Returns each row's cells, in the order of the columns.
 function table(parent, columns, names) {
   const all = add(add(parent, "div", { class: "scroll" }), "table");
-  const head = add(add(all, "thead"), "tr"), body = add(all, "tbody");
+  const head = add(add(all, "thead"), "tr"),
+    body = add(all, "tbody");
   columns.forEach((text) => (text ? add(head, "th", { scope: "col" }, text) : add(head, "td")));
   return names.map((name) => {
     const row = add(body, "tr");
@@ -119,7 +143,9 @@ const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const dot = (a, b) => sum(a.map((number, i) => number * b[i]));
 
 function softmax(scores) {
-  const most = Math.max(...scores), parts = scores.map((score) => Math.exp(score - most)), total = sum(parts);
+  const most = Math.max(...scores),
+    parts = scores.map((score) => Math.exp(score - most)),
+    total = sum(parts);
   return parts.map((part) => part / total);
 }
 
@@ -137,7 +163,12 @@ function explain(text) {
 
 // Controls. Each calls `changed` with the new choice.
 
-function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (number) => format(number, digits) }, changed) {
+function slider(
+  parent,
+  name,
+  { min, max, step = 1, value, digits = 0, shown = (number) => format(number, digits) },
+  changed,
+) {
   const label = add(parent, "label", {}, name.trim());
   const input = add(label, "input", { type: "range", min, max, step, value });
   const output = add(label, "output");
@@ -147,12 +178,16 @@ function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (
     input.setAttribute("aria-valuetext", output.textContent);
   };
   input.update();
-  input.addEventListener("input", () => { input.update(); changed(+input.value); });
+  input.addEventListener("input", () => {
+    input.update();
+    changed(+input.value);
+  });
   return input;
 }
 
 function tick(parent, name, on, changed) {
-  const label = add(parent, "label"), input = add(label, "input", { type: "checkbox" });
+  const label = add(parent, "label"),
+    input = add(label, "input", { type: "checkbox" });
   input.checked = on;
   label.append(name);
   input.addEventListener("change", () => changed(input.checked));
@@ -164,7 +199,8 @@ function choice(parent, title, names, chosen, changed) {
   const group = add(parent, "fieldset");
   add(group, "legend", {}, title);
   return names.map((name) => {
-    const label = add(group, "label"), input = add(label, "input", { type: "radio", name: title, value: name });
+    const label = add(group, "label"),
+      input = add(label, "input", { type: "radio", name: title, value: name });
     input.checked = name === chosen;
     label.append(name);
     input.addEventListener("change", () => changed(name));
@@ -184,9 +220,17 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
 // A photograph shows the last step, or the first if the figure `asks` readers to guess what follows.
 const BEAT = 1000; // milliseconds from step to step while they play
 function steps(controls, name, last, changed, asks = false) {
-  const parent = add(controls, "div", { class: "steps" }), button = (text) => add(parent, "button", { type: "button" }, text);
-  const play = button(""), back = button("\u2190 back"), on = button("next \u2192");
-  const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` }, leave);
+  const parent = add(controls, "div", { class: "steps" }),
+    button = (text) => add(parent, "button", { type: "button" }, text);
+  const play = button(""),
+    back = button("\u2190 back"),
+    on = button("next \u2192");
+  const input = slider(
+    parent,
+    ` ${name}`,
+    { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` },
+    leave,
+  );
   let beat = 0;
   function go(at) {
     input.update(at);
@@ -209,7 +253,10 @@ function steps(controls, name, last, changed, asks = false) {
     if (beat) return rest();
     const begin = +input.value < +input.max ? +input.value + 1 : 0;
     play.textContent = "\u2759\u2759 pause";
-    beat = setInterval(() => { if (figure.isConnected) go(+input.value + 1); else rest(); }, BEAT);
+    beat = setInterval(() => {
+      if (figure.isConnected) go(+input.value + 1);
+      else rest();
+    }, BEAT);
     go(begin);
   });
   rest();
@@ -217,7 +264,14 @@ function steps(controls, name, last, changed, asks = false) {
   back.addEventListener("click", () => leave(+input.value - 1));
   on.addEventListener("click", () => leave(+input.value + 1));
   if (window.still && !asks) setTimeout(() => go(+input.max));
-  return { go: leave, at: () => +input.value, last(number, at = 0) { input.max = number; leave(at); } };
+  return {
+    go: leave,
+    at: () => +input.value,
+    last(number, at = 0) {
+      input.max = number;
+      leave(at);
+    },
+  };
 }
 
 // The head of an arrow that points to the right, with its tip at the origin.
@@ -240,7 +294,9 @@ const letterSize = (svg) => parseFloat(getComputedStyle(document.body).fontSize)
 
 // Draw again when the size changes, as long as the page exists.
 function redraw(svg, draw) {
-  new ResizeObserver(() => { if (figure.isConnected) draw(); }).observe(svg);
+  new ResizeObserver(() => {
+    if (figure.isConnected) draw();
+  }).observe(svg);
 }
 
 // Put labels where there is room: each begins at its own place, and they push each other, and are pushed by `points`,
@@ -248,18 +304,24 @@ function redraw(svg, draw) {
 // are the middle of the text; `points` are [x, y, half a width, half a height], by default about as large as a small letter.
 function makeRoom(labels, points, size, edge) {
   const [across, up] = [edge].flat().length > 1 ? edge : [edge, edge];
-  const boxes = labels.filter(({ element }) => element.textContent).map(({ element, x, y }) => {
-    const w = element.getComputedTextLength() / 2 + 0.2 * size, h = 0.66 * size;
-    return { element, x, y, w, h, home: [x, y] };
-  });
+  const boxes = labels
+    .filter(({ element }) => element.textContent)
+    .map(({ element, x, y }) => {
+      const w = element.getComputedTextLength() / 2 + 0.2 * size,
+        h = 0.66 * size;
+      return { element, x, y, w, h, home: [x, y] };
+    });
   const fixed = points.map(([x, y, w = 0.3 * size, h = w]) => ({ x, y, w, h }));
   for (let turn = 0; turn < 120; turn++) {
     for (const [i, one] of boxes.entries()) {
       for (const other of [...boxes.slice(i + 1), ...fixed]) {
-        const dx = one.x - other.x, dy = one.y - other.y;
-        const right = one.w + other.w - Math.abs(dx), down = one.h + other.h - Math.abs(dy);
+        const dx = one.x - other.x,
+          dy = one.y - other.y;
+        const right = one.w + other.w - Math.abs(dx),
+          down = one.h + other.h - Math.abs(dy);
         if (right <= 0 || down <= 0) continue;
-        const both = other.home ? 0.5 : 1, [x, y] = right < down ? [Math.sign(dx) * right, 0] : [0, (Math.sign(dy) || 1) * down];
+        const both = other.home ? 0.5 : 1,
+          [x, y] = right < down ? [Math.sign(dx) * right, 0] : [0, (Math.sign(dy) || 1) * down];
         one.x += both * x;
         one.y += both * y;
         if (other.home) [other.x, other.y] = [other.x - both * x, other.y - both * y];
@@ -279,8 +341,11 @@ function handle(svg, name, colour, { size, step, is, moved }) {
   const head = add(all, "path", { d: arrowhead(size), fill: colour, class: "dot" });
   all.put = ([x, y]) => {
     set(all, {
-      transform: `translate(${x} ${-y})`, "data-x": x, "data-y": y,
-      "aria-valuenow": x, "aria-valuetext": `${format(x, 1)}, ${format(y, 1)}`,
+      transform: `translate(${x} ${-y})`,
+      "data-x": x,
+      "data-y": y,
+      "aria-valuenow": x,
+      "aria-valuetext": `${format(x, 1)}, ${format(y, 1)}`,
     });
     head.setAttribute("transform", `rotate(${(-180 * Math.atan2(y, x)) / Math.PI})`);
   };

@@ -2,17 +2,24 @@
 
 explain("Click or tap between two letters to guess the cuts, then play the tries; or type a text of your own.");
 
-const ids = readVocabulary(data.vocabulary), split = makeSplitter(data.rules), SHOWN = 40; // tries, the latest
+const ids = readVocabulary(data.vocabulary),
+  split = makeSplitter(data.rules),
+  SHOWN = 40; // tries, the latest
 const vocabulary = `the vocabulary of ${ids.size.toLocaleString("en")} tokens`;
 const state = { word: "", tries: [], kept: [], guessed: new Set() };
 
 // What is tried of a word, the pieces that are kept of it, and their ids.
 function compute({ word }) {
-  const found = findTries(word, ids, data.rules), kept = word ? keepPieces(word, found) : [];
+  const found = findTries(word, ids, data.rules),
+    kept = word ? keepPieces(word, found) : [];
   return { tries: found, kept, ids: [...found.map(({ id }) => id), ...kept.map((piece) => ids.get(piece))] };
 }
 
-add(document.head, "style", {}, `
+add(
+  document.head,
+  "style",
+  {},
+  `
   .words { min-height: 32px; margin-bottom: 8px; line-height: 28px; }
   .pieces { min-height: 30px; }
   .still .words { display: none; }
@@ -40,7 +47,8 @@ add(document.head, "style", {}, `
   .pieces .piece { border-color: var(--average); }
   @media (max-width: 500px) { .pieces { min-height: 60px; } .said { min-height: 5.8em; } }
   .pieces .id { margin-left: 0.6em; color: var(--soft); }
-`);
+`,
+);
 
 const box = typed(figure, "Your text", data.text, { rows: 1, most: data.most }, read);
 const words = add(figure, "div", { class: "words" });
@@ -54,7 +62,8 @@ const pieces = add(figure, "div", { class: "pieces" });
 
 // Show the words of the text, and open the one that is being typed.
 function read(text) {
-  const all = split(text), written = split(text.slice(0, box.selectionStart)).length - 1;
+  const all = split(text),
+    written = split(text.slice(0, box.selectionStart)).length - 1;
   words.replaceChildren();
   open(all[Math.max(0, written)] ?? "");
   if (all.length) choice(words, "Word", [...new Set(all)], state.word, open);
@@ -67,8 +76,11 @@ function open(word) {
 }
 
 function draw(at) {
-  const done = state.tries.slice(0, at), last = done.at(-1), finished = at === state.tries.length;
-  const found = done.filter(({ id }) => id !== undefined), used = found.at(-1)?.end ?? 0;
+  const done = state.tries.slice(0, at),
+    last = done.at(-1),
+    finished = at === state.tries.length;
+  const found = done.filter(({ id }) => id !== undefined),
+    used = found.at(-1)?.end ?? 0;
   letters.replaceChildren();
   const characters = [...state.word];
   if (characters.length) addOver("head", 1, 0, characters.length);
@@ -90,11 +102,14 @@ function draw(at) {
 }
 
 function drawTry({ start, end, piece, id }, line, isLast) {
-  const known = id !== undefined, kind = `${known ? "found" : ""} ${isLast ? "last" : ""}`;
+  const known = id !== undefined,
+    kind = `${known ? "found" : ""} ${isLast ? "last" : ""}`;
   const answer = isLast ? `: ${known ? "yes" : "no"}` : "";
   const bar = addOver(`try ${kind}`, line, start, end);
   if (isLast) {
-    const stretchTo = ([now]) => { bar.style.transform = `scaleX(${Math.max(0, now - start) / (end - start)})`; };
+    const stretchTo = ([now]) => {
+      bar.style.transform = `scaleX(${Math.max(0, now - start) / (end - start)})`;
+    };
     glide(letters, [end], stretchTo, shownBy.get(letters) ?? [start]);
   }
   addOver(`tried ${kind}`, line, end, end + 1, `${known ? "✓" : "✗"} ${piece}${answer}`);
@@ -107,10 +122,14 @@ function addOver(kind, line, start, end, text = "") {
 
 // Between two letters: where the reader expects a cut. Once the tries have begun, guesses stay as they are.
 function addGap(at, begun) {
-  const chosen = state.guessed.has(at), before = [...state.word].slice(0, at).join("");
+  const chosen = state.guessed.has(at),
+    before = [...state.word].slice(0, at).join("");
   if (begun && !chosen) return;
   const gap = add(letters, "button", {
-    type: "button", class: "gap", style: `grid-area: 1 / ${at + 1} / auto / ${at + 2}`, "aria-pressed": chosen,
+    type: "button",
+    class: "gap",
+    style: `grid-area: 1 / ${at + 1} / auto / ${at + 2}`,
+    "aria-pressed": chosen,
     "aria-label": `cut after ${before}`,
   });
   gap.disabled = begun;
@@ -124,21 +143,30 @@ function addGap(at, begun) {
 // How the guess compares with the cuts, at the end.
 function verdict() {
   if (!state.guessed.size) return "";
-  const cuts = state.tries.filter(({ id }) => id !== undefined).slice(0, -1).map(({ end }) => end);
+  const cuts = state.tries
+    .filter(({ id }) => id !== undefined)
+    .slice(0, -1)
+    .map(({ end }) => end);
   const right = cuts.filter((cut) => state.guessed.has(cut)).length;
-  return right === cuts.length && right === state.guessed.size ? " You guessed it." :
-    ` Of your ${state.guessed.size} cut${state.guessed.size > 1 ? "s" : ""}, ${right} ${right === 1 ? "is" : "are"} among them.`;
+  return right === cuts.length && right === state.guessed.size
+    ? " You guessed it."
+    : ` Of your ${state.guessed.size} cut${state.guessed.size > 1 ? "s" : ""}, ${right} ${right === 1 ? "is" : "are"} among them.`;
 }
 
 function tell(last, count, finished) {
-  const { word, tries } = state, length = [...word].length;
+  const { word, tries } = state,
+    length = [...word].length;
   if (!word) return "There is no word yet: type one.";
   if (SPECIAL.test(word)) return `${word} is a special token, which is never cut.`;
   if (length > data.rules.longest) {
     return `A word of more than ${data.rules.longest} characters is not cut at all: it becomes [UNK].`;
   }
   if (!last) {
-    const guess = state.guessed.size ? "Your guess is marked. " : length > 1 ? "Where will it be cut? Click or tap between two letters. " : "";
+    const guess = state.guessed.size
+      ? "Your guess is marked. "
+      : length > 1
+        ? "Where will it be cut? Click or tap between two letters. "
+        : "";
     return `“${word}” has ${length} characters. ${guess}Then press “play” or “next”: the whole word is tried first.`;
   }
   const { end, piece, id } = last;
@@ -151,12 +179,16 @@ function tell(last, count, finished) {
   }
   if (!finished) {
     const rest = [...word].slice(end).join("");
-    return `“${piece}” is in the vocabulary: the longest piece that fits here. Go on with “${rest}”; ## means that ` +
-      "it continues a word.";
+    return (
+      `“${piece}” is in the vocabulary: the longest piece that fits here. Go on with “${rest}”; ## means that ` +
+      "it continues a word."
+    );
   }
   if (count === 1) return `“${word}” is in ${vocabulary} as a whole: one try, one piece.`;
-  return `“${word}” is not in ${vocabulary}, but ${count} pieces build it. ` +
-    `They were found in ${tries.length} tries, from the left, the longest first.${verdict()}`;
+  return (
+    `“${word}” is not in ${vocabulary}, but ${count} pieces build it. ` +
+    `They were found in ${tries.length} tries, from the left, the longest first.${verdict()}`
+  );
 }
 
 read(data.text);

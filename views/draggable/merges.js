@@ -1,9 +1,13 @@
 // How a vocabulary is learned: the most frequent pair of neighbouring pieces becomes one piece, again and again.
 
-explain("Press “play”, or “next” for one merge: the framed pair becomes one piece in every word; or change the texts, and learning starts again.");
+explain(
+  "Press “play”, or “next” for one merge: the framed pair becomes one piece in every word; or change the texts, and learning starts again.",
+);
 
-const split = makeSplitter(data.rules), SHOWN = 6; // pairs
-let states = [], lengths = {}; // of the bars of pairs
+const split = makeSplitter(data.rules),
+  SHOWN = 6; // pairs
+let states = [],
+  lengths = {}; // of the bars of pairs
 const state = { text: "" };
 
 // Count the words of a text, and learn from them as far as there are pairs and steps: the words' pieces, the vocabulary and the pairs.
@@ -15,12 +19,18 @@ function compute({ text }) {
   const singles = (word) => [...word].map((one, i) => (i ? `##${one}` : one));
   const cut = [...counts].map(([word, count]) => ({ count, pieces: singles(word) }));
   cut.sort((a, b) => b.count - a.count);
-  const found = [withPairs({ words: cut, vocabulary: [...new Set(cut.flatMap(({ pieces }) => pieces))].sort(inOrder) })];
+  const found = [
+    withPairs({ words: cut, vocabulary: [...new Set(cut.flatMap(({ pieces }) => pieces))].sort(inOrder) }),
+  ];
   while (found.length <= data.steps && found.at(-1).pairs.length) found.push(merged(found.at(-1)));
   return found;
 }
 
-add(document.head, "style", {}, `
+add(
+  document.head,
+  "style",
+  {},
+  `
   .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; padding: 1px; }
   .words { max-height: 194px; overflow-y: auto; scroll-snap-type: y mandatory; } /* seven lines of 26 pixels, and 2 between */
   .word { line-height: 26px; }
@@ -38,17 +48,21 @@ add(document.head, "style", {}, `
   .kept { min-height: 56px; max-height: 112px; line-height: 28px; overflow-y: auto; } /* four lines */
   .kept .piece { margin-bottom: 0; vertical-align: middle; }
   .characters { color: var(--soft); font-size: var(--small); overflow-wrap: anywhere; }
-`);
+`,
+);
 
 typed(figure, "Your texts", data.text, { rows: 2, most: data.most }, begin);
 const stepper = steps(add(figure, "div", { class: "controls" }), "merge", 0, draw);
 figure.append(document.getElementById("say"));
-const row = add(figure, "div", { class: "row" }), left = add(row, "div"), right = add(row, "div");
+const row = add(figure, "div", { class: "row" }),
+  left = add(row, "div"),
+  right = add(row, "div");
 add(left, "h2", {}, "The words, how often each occurs, and their pieces");
 const words = scrolled(left, "words", "The words and their pieces");
 add(right, "h2", {}, "The most frequent pairs of neighbours");
 const pairs = add(right, "div", { class: "pairs" });
-const kept = scrolled(figure, "kept", "The vocabulary"), size = add(kept, "b", { class: "size" });
+const kept = scrolled(figure, "kept", "The vocabulary"),
+  size = add(kept, "b", { class: "size" });
 
 function scrolled(parent, kind, name) {
   return add(parent, "div", { class: `scroll ${kind}`, tabindex: 0, role: "group", "aria-label": name });
@@ -68,10 +82,12 @@ function inOrder(a, b) {
 
 // The pairs of neighbours, the most frequent first; of equals, those of the oldest pieces.
 function withPairs(state) {
-  const found = new Map(), rank = new Map(state.vocabulary.map((piece, i) => [piece, i]));
+  const found = new Map(),
+    rank = new Map(state.vocabulary.map((piece, i) => [piece, i]));
   for (const { count, pieces } of state.words) {
     pieces.slice(1).forEach((right, i) => {
-      const left = pieces[i], name = `${left} ${right}`;
+      const left = pieces[i],
+        name = `${left} ${right}`;
       if (!found.has(name)) found.set(name, { left, right, piece: left + right.replace("##", ""), count: 0 });
       found.get(name).count += count;
     });
@@ -100,7 +116,9 @@ function merged({ words, vocabulary, pairs: [pair] }) {
 }
 
 function draw(at) {
-  const state = states[at], singles = states[0].vocabulary, learned = state.vocabulary.slice(singles.length);
+  const state = states[at],
+    singles = states[0].vocabulary,
+    learned = state.vocabulary.slice(singles.length);
   rearrange(figure, () => {
     drawWords(state, learned);
     drawPairs(state.pairs.slice(0, SHOWN));
@@ -116,7 +134,8 @@ function drawWords({ words: all, pairs: [next] }, learned) {
   words.replaceChildren();
   words.classList.toggle("few", all.length <= 6); // a line each, so that none moves
   all.forEach(({ count, pieces }, row) => {
-    const word = add(words, "span", { class: "word" }), at = places(pieces, next);
+    const word = add(words, "span", { class: "word" }),
+      at = places(pieces, next);
     let start = 0;
     show(add(word, "span", { class: "times" }), count, 0);
     word.firstChild.append(" ×");
@@ -131,14 +150,20 @@ function drawWords({ words: all, pairs: [next] }, learned) {
 
 function drawPairs(best) {
   pairs.replaceChildren();
-  const cells = table(pairs, ["pair", "becomes", "times", ""], best.map((pair) => `${pair.left} + ${pair.right}`));
+  const cells = table(
+    pairs,
+    ["pair", "becomes", "times", ""],
+    best.map((pair) => `${pair.left} + ${pair.right}`),
+  );
   pairs.firstChild.tabIndex = 0;
   const made = {};
   cells.forEach(([piece, times, track], i) => {
     piece.textContent = best[i].piece;
     show(times, best[i].count, 0);
     track.className = "track";
-    const { left, right, count } = best[i], share = count / best[0].count, key = `${left} ${right}`;
+    const { left, right, count } = best[i],
+      share = count / best[0].count,
+      key = `${left} ${right}`;
     track.parentNode.dataset.key = key;
     stretch(add(track, "span", { class: i ? "bar" : "bar first" }), share, lengths[key]);
     made[key] = [share];
@@ -154,8 +179,10 @@ function tell({ words: all, vocabulary, pairs: [next, second] }, at) {
   const often = next.count === 1 ? "once" : `${next.count} times`;
   const tie = second?.count === next.count ? "; others are as frequent, but these pieces are older" : "";
   const end = at === data.steps ? `Here we stop, after ${at} merges; the next would make` : "The next merge makes";
-  return `${done}The most frequent pair is “${next.left}” before “${next.right}”, ${often}${tie}. ` +
-    `${end} one piece of it, “${next.piece}”.`;
+  return (
+    `${done}The most frequent pair is “${next.left}” before “${next.right}”, ${often}${tie}. ` +
+    `${end} one piece of it, “${next.piece}”.`
+  );
 }
 
 begin(data.text);

@@ -4,12 +4,20 @@
 // `from`, the place of `token`, are `whole` wide together, and rise up to `high`. `point` turns a place along the sentence,
 // and a distance from it, into coordinates.
 function ribbonPaths(shares, token, { at, from, whole, high }, point) {
-  const span = Math.max(...at.map((x) => Math.abs(x - from)), 1), paths = [];
-  const inOrder = at.map((_, i) => i).filter((i) => i !== token).sort((a, b) => at[b] - at[a]);
-  const before = inOrder.filter((i) => at[i] < from), after = inOrder.filter((i) => at[i] >= from);
+  const span = Math.max(...at.map((x) => Math.abs(x - from)), 1),
+    paths = [];
+  const inOrder = at
+    .map((_, i) => i)
+    .filter((i) => i !== token)
+    .sort((a, b) => at[b] - at[a]);
+  const before = inOrder.filter((i) => at[i] < from),
+    after = inOrder.filter((i) => at[i] >= from);
   let start = from - whole / 2;
-  for (const i of [...before, token, ...after]) { // on each side the nearest first: they do not cross
-    const breadth = whole * shares[i], s = start + breadth / 2, t = i === token ? s : at[i];
+  for (const i of [...before, token, ...after]) {
+    // on each side the nearest first: they do not cross
+    const breadth = whole * shares[i],
+      s = start + breadth / 2,
+      t = i === token ? s : at[i];
     const far = (high / 0.75) * (i === token ? 0.2 : Math.min(1, 0.15 + (0.85 * Math.abs(t - s)) / span));
     paths[i] = { d: `M${point(s, 0)}C${point(s, far)} ${point(t, far)} ${point(t, 0)}`, breadth };
     start += breadth;

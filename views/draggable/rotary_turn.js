@@ -1,17 +1,34 @@
 // A query and a key, each turned by its position times an angle: their product depends on the distance only.
 
-explain("Drag a position above or below the line (or use the arrow keys), then tick “move both together”; drag the arrows' heads to try others.");
+explain(
+  "Drag a position above or below the line (or use the arrow keys), then tick “move both together”; drag the arrows' heads to try others.",
+);
 
-const { names, base, pairs } = data, N = names.length;
-const both = ["query", "key"].map((name, i) => ({ name, vector: data[name], at: data.at[i], colour: `var(--${name})` }));
+const { names, base, pairs } = data,
+  N = names.length;
+const both = ["query", "key"].map((name, i) => ({
+  name,
+  vector: data[name],
+  at: data.at[i],
+  colour: `var(--${name})`,
+}));
 const [query, key] = both;
-let angle, together = false; // angle: of one position
+let angle,
+  together = false; // angle: of one position
 const longest = Math.max(...both.map(({ vector }) => Math.hypot(...vector))) || 1;
-const most = 1.1 * longest, unit = 0.3 * longest, edge = 4.7 * unit, size = 0.26 * unit;
+const most = 1.1 * longest,
+  unit = 0.3 * longest,
+  edge = 4.7 * unit,
+  size = 0.26 * unit;
 
-const pin = "width: 24px; height: 24px; border: 0; background: currentColor; border-radius: var(--pin); transform: rotate(45deg)";
+const pin =
+  "width: 24px; height: 24px; border: 0; background: currentColor; border-radius: var(--pin); transform: rotate(45deg)";
 document.documentElement.classList.add("high");
-add(document.head, "style", {}, `
+add(
+  document.head,
+  "style",
+  {},
+  `
   .strip { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 8px; align-items: center; }
   .strip label { display: contents; }
   .strip output { display: none; }
@@ -29,11 +46,13 @@ add(document.head, "style", {}, `
   .on-slide .product { margin: 0 auto; }
   .on-slide .product text { font-size: calc(var(--small) - 1px); }
   .on-slide .product text:last-of-type { transform: translateY(8px); }
-`);
+`,
+);
 
 // Angles are written as the rounded angle of one position makes them, so that what is written adds up.
 const degrees = (by) => (180 * by) / Math.PI;
-const each = (by = angle) => +degrees(by).toPrecision(3), places = () => `${each()}`.split(".")[1]?.length ?? 0;
+const each = (by = angle) => +degrees(by).toPrecision(3),
+  places = () => `${each()}`.split(".")[1]?.length ?? 0;
 const inDegrees = (number) => `${format(number, places())}°`;
 // The angle from key to query at position 0, rounded like the others, and the part of a full turn that an angle leaves.
 const atZero = () => +degrees(between(key.vector, query.vector)).toFixed(places());
@@ -42,7 +61,8 @@ const turn = ([x, y], by) => [x * Math.cos(by) - y * Math.sin(by), x * Math.sin(
 
 // Both arrows, turned by their positions, their product, and that of every distance.
 function compute({ angle, at, vectors }) {
-  const turned = vectors.map((vector, i) => turn(vector, at[i] * angle)), each = Array.from({ length: 2 * N - 1 }, (_, i) => i + 1 - N);
+  const turned = vectors.map((vector, i) => turn(vector, at[i] * angle)),
+    each = Array.from({ length: 2 * N - 1 }, (_, i) => i + 1 - N);
   return { turned, product: dot(...turned), products: each.map((far) => productAt(far, angle, vectors)) };
 }
 const productAt = (far, angle, [asks, offers]) => dot(turn(asks, far * angle), offers);
@@ -55,8 +75,12 @@ const write = (parent, size, text, x = 0, y = 0) => add(parent, "text", { x, y, 
 // A line of words: the query's place is chosen above it, the key's below.
 const strip = add(figure, "div", { class: "strip" });
 function choose(one, corners) {
-  one.input = slider(strip, one.name, { min: 0, max: N - 1, value: one.at, shown: (at) => `${at} ${names[at]}` },
-    (at) => move(one, at - one.at));
+  one.input = slider(
+    strip,
+    one.name,
+    { min: 0, max: N - 1, value: one.at, shown: (at) => `${at} ${names[at]}` },
+    (at) => move(one, at - one.at),
+  );
   one.input.parentNode.style = `color: ${one.colour}; --pin: ${corners}`;
 }
 choose(query, "50% 50% 0 50%");
@@ -67,22 +91,38 @@ names.forEach((name, at) => {
 });
 choose(key, "0 50% 50% 50%");
 const controls = add(figure, "div", { class: "controls" });
-tick(controls, "move both together", false, (on) => { together = on; });
-slider(controls, "angle per position ", { min: 0, max: pairs - 1, value: data.pair, shown: (pair) => {
-  angle = base ** (-pair / pairs);
-  return `${each()}° (pair ${pair})`;
-} }, () => draw());
+tick(controls, "move both together", false, (on) => {
+  together = on;
+});
+slider(
+  controls,
+  "angle per position ",
+  {
+    min: 0,
+    max: pairs - 1,
+    value: data.pair,
+    shown: (pair) => {
+      angle = base ** (-pair / pairs);
+      return `${each()}° (pair ${pair})`;
+    },
+  },
+  () => draw(),
+);
 const written = add(figure, "p", { style: "margin: 0; font-size: var(--title)" });
 const [asks, offers, product, apart] = [query.colour, key.colour, "", "var(--average)"].map((colour) =>
-  add(written, "b", { style: `color: ${colour}` }));
+  add(written, "b", { style: `color: ${colour}` }),
+);
 asks.after(" · ");
 offers.after(" = ");
 product.after("; ");
 
 // The arrows: faint before turning, bold after it; a spiral between them, as it may go round twice.
-const row = add(figure, "div", { class: "row" }), left = add(row, "div", { style: "max-width: 400px" });
+const row = add(figure, "div", { class: "row" }),
+  left = add(row, "div", { style: "max-width: 400px" });
 const plane = add(left, "svg", {
-  role: "group", class: "plane", style: "width: 100%; max-width: 400px",
+  role: "group",
+  class: "plane",
+  style: "width: 100%; max-width: 400px",
   "aria-label": "arrows before and after turning",
 });
 // The plane begins with its upper half if all arrows are in it, and grows when one leaves it.
@@ -101,7 +141,10 @@ for (const one of both) {
   one.faint.style.opacity = 0.4;
   const moved = (point) => {
     const shorter = Math.min(1, most / Math.hypot(...point));
-    one.vector = turn(point.map((number) => shorter * number), -one.at * angle);
+    one.vector = turn(
+      point.map((number) => shorter * number),
+      -one.at * angle,
+    );
     draw();
   };
   const is = () => turn(one.vector, one.at * angle);
@@ -113,25 +156,38 @@ const texts = many(4, () => write(plane, 0)); // over the arrows
 function label(all, heads) {
   const high = letterSize(plane);
   const placed = all.map(([[x, y], colour, text], i) => {
-    const element = texts[i], long = Math.hypot(x, y) || 1;
+    const element = texts[i],
+      long = Math.hypot(x, y) || 1;
     element.textContent = text;
     set(element, { "font-size": high, style: `fill: ${colour}` });
     const wide = i < 4 ? element.getComputedTextLength() / 2 + high : 0;
     return { element, x: x + (x / long) * wide, y: y + (y / long) * (i < 4 ? 1.3 * high : 0) };
   });
-  makeRoom(placed, heads.map((tip) => covered(tip, size)), high, edge);
+  makeRoom(
+    placed,
+    heads.map((tip) => covered(tip, size)),
+    high,
+    edge,
+  );
 }
 
 // Their product at each distance, blue above zero and orange below.
-const side = add(row, "div"), chart = add(side, "svg", {
-  viewBox: "0 0 400 234", role: "img", class: "product", style: "width: 100%; max-width: 430px", "aria-label": "product by distance",
-});
-const across = (distance) => 200 + (185 * distance) / (N - 1), up = (number) => (90 * number) / most ** 2 - 96;
+const side = add(row, "div"),
+  chart = add(side, "svg", {
+    viewBox: "0 0 400 234",
+    role: "img",
+    class: "product",
+    style: "width: 100%; max-width: 430px",
+    "aria-label": "product by distance",
+  });
+const across = (distance) => 200 + (185 * distance) / (N - 1),
+  up = (number) => (90 * number) / most ** 2 - 96;
 line(chart, "var(--line)", 1, "M8 96H392M200 6V186");
 const curve = line(chart, "var(--soft)", 1.5);
 write(chart, 13, "product", 232, 14);
 const dots = many(2 * N - 2, (_, i) => {
-  const far = i + 1 - N, cx = across(far);
+  const far = i + 1 - N,
+    cx = across(far);
   if (far % Math.ceil(N / 3) === 0) write(chart, 13, format(far, 0), cx, 204);
   return add(chart, "circle", { cx });
 });
@@ -140,12 +196,18 @@ const turns = table(side, ["", "turned by position × angle"], ["query", "key", 
 side.append(document.getElementById("say"));
 
 function move(one, step) {
-  const moved = together ? both : [one], places = moved.map(({ at }) => at);
+  const moved = together ? both : [one],
+    places = moved.map(({ at }) => at);
   step = Math.max(-Math.min(...places), Math.min(N - 1 - Math.max(...places), step));
   if (!step) return one.input.update(one.at);
-  moved.forEach((two) => { two.at += step; });
-  draw(together ? "Both arrows turned by the same angle. The angle between them stays, and so does their product." :
-    "The distance changed, so the angle between the arrows changed, and with it their product.");
+  moved.forEach((two) => {
+    two.at += step;
+  });
+  draw(
+    together
+      ? "Both arrows turned by the same angle. The angle between them stays, and so does their product."
+      : "The distance changed, so the angle between the arrows changed, and with it their product.",
+  );
 }
 
 // The angle from an arrow to another, from −π to π.
@@ -154,12 +216,15 @@ const between = ([a, b], [c, d]) => Math.atan2(a * d - b * c, a * c + b * d);
 let said;
 function draw(sentence = "The product depends on the angle between the two arrows.") {
   said = sentence;
-  const distance = query.at - key.at, zero = atZero(), more = distance * each();
+  const distance = query.at - key.at,
+    zero = atZero(),
+    more = distance * each();
   both.forEach((one, i) => {
     one.input.update(one.at);
     [asks, offers][i].textContent = `${one.name} at ${one.at}`;
   });
-  adds.textContent = `angle from key to query: ${zero ? `${inDegrees(zero)} at position 0, and ` : ""}${format(distance, 0)} × ` +
+  adds.textContent =
+    `angle from key to query: ${zero ? `${inDegrees(zero)} at position 0, and ` : ""}${format(distance, 0)} × ` +
     `${each()}° = ${inDegrees(more)}${zero ? `, together ${inDegrees(zero + more)}` : ""}` +
     `${Math.abs(zero + more) > 180 ? `, which is ${inDegrees(within(zero + more))} (a turn is 360°)` : ""}`;
   apart.textContent = `distance ${format(distance, 0)}`;
@@ -172,31 +237,58 @@ function draw(sentence = "The product depends on the angle between the two arrow
 
 // Both arrows at these positions, which are between two tokens while they move, and their product at each distance.
 function picture([by, ...numbers]) {
-  const at = numbers.slice(0, 2), begin = [numbers.slice(2, 4), numbers.slice(4)], distance = at[0] - at[1];
+  const at = numbers.slice(0, 2),
+    begin = [numbers.slice(2, 4), numbers.slice(4)],
+    distance = at[0] - at[1];
   const { turned, product: now, products } = compute({ angle: by, at, vectors: begin });
-  const [end, start] = turned.map(([x, y]) => Math.atan2(y, x)), open = between(turned[1], turned[0]);
+  const [end, start] = turned.map(([x, y]) => Math.atan2(y, x)),
+    open = between(turned[1], turned[0]);
   makeHigher([...begin, ...turned]);
   both.forEach((one, i) => {
-    const far = at[i] * by, to = [end, start][i];
+    const far = at[i] * by,
+      to = [end, start][i];
     one.head.put(turned[i]);
     along(one.faint, [[0, 0], begin[i]]);
     one.bold.setAttribute("d", shaft(turned[i], size));
-    along(one.way, many(100, (share) => turn([(1.4 - 0.5 * i + 0.05 * share * far) * unit, 0], to - far + share * far)));
+    along(
+      one.way,
+      many(100, (share) => turn([(1.4 - 0.5 * i + 0.05 * share * far) * unit, 0], to - far + share * far)),
+    );
   });
   along(wedge, [[0, 0], ...many(32, (share) => turn([2.4 * unit, 0], start + share * open))]);
   const equal = Math.abs(between(begin[1], begin[0])) < 0.01;
   const free = both.map((one, i) => Math.hypot(turned[i][0] - begin[i][0], turned[i][1] - begin[i][1]) > unit);
-  label([
-    ...both.map((one, i) => [begin[i], equal ? "var(--soft)" : one.colour, !free[i] || (equal && i && free[0]) ? "" :
-      equal ? "both at 0" : `${one.name} at 0`]),
-    ...both.map((one, i) => [turned[i], one.colour, `${one.name} at ${one.at}`]),
-    [turn([1.6 * unit, 0], start + open / 2), "var(--average)", inDegrees(Math.abs(within(atZero() + distance * each(by))))],
-  ], turned);
+  label(
+    [
+      ...both.map((one, i) => [
+        begin[i],
+        equal ? "var(--soft)" : one.colour,
+        !free[i] || (equal && i && free[0]) ? "" : equal ? "both at 0" : `${one.name} at 0`,
+      ]),
+      ...both.map((one, i) => [turned[i], one.colour, `${one.name} at ${one.at}`]),
+      [
+        turn([1.6 * unit, 0], start + open / 2),
+        "var(--average)",
+        inDegrees(Math.abs(within(atZero() + distance * each(by)))),
+      ],
+    ],
+    turned,
+  );
   show(product, now);
-  along(curve, many(400, (share) => (2 * share - 1) * (N - 1)).map((far) => [across(far), up(productAt(far, by, begin))]));
+  along(
+    curve,
+    many(400, (share) => (2 * share - 1) * (N - 1)).map((far) => [across(far), up(productAt(far, by, begin))]),
+  );
   dots.forEach((circle, i) => {
-    const far = i + 1 - N, number = products[i], near = Math.max(0, 1 - Math.abs(far - distance));
-    set(circle, { cy: -up(number), r: 3.5 + 4.5 * near, fill: `var(--${number < 0 ? "below" : "above"})`, "data-value": number });
+    const far = i + 1 - N,
+      number = products[i],
+      near = Math.max(0, 1 - Math.abs(far - distance));
+    set(circle, {
+      cy: -up(number),
+      r: 3.5 + 4.5 * near,
+      fill: `var(--${number < 0 ? "below" : "above"})`,
+      "data-value": number,
+    });
   });
 }
 

@@ -1,8 +1,13 @@
 // Where the words of a sentence view are, on a line or in a column, and the ribbons between them.
 
-const MAX_LETTERS = 20, MIN_LETTERS = 14; // pixels
+const MAX_LETTERS = 20,
+  MIN_LETTERS = 14; // pixels
 
-add(document.head, "style", {}, `
+add(
+  document.head,
+  "style",
+  {},
+  `
   .sentence { width: 100%; }
   .sentence text { stroke: none; }
   .ribbon { pointer-events: none; fill: none; stroke: var(--key); stroke-opacity: 0.32; }
@@ -54,7 +59,8 @@ add(document.head, "style", {}, `
     border: 1px solid var(--line); border-radius: 4px;
     cursor: pointer; background: color-mix(in srgb, var(--key) var(--share), var(--ground, var(--paper))); }
   .heads .cell[aria-checked="true"] { position: relative; box-shadow: 0 0 0 2px var(--ground, var(--paper)), 0 0 0 4px var(--query); }
-`);
+`,
+);
 // Pieces and punctuation are nearer to what is before them.
 function isNear(i) {
   const [before, name] = [i - 1, i].map((at) => nameOf(shown()[0], slots[at] ?? []) ?? "");
@@ -65,12 +71,15 @@ function isNear(i) {
 function readingOrder(names) {
   if (!names.some((name) => FROM_THE_RIGHT.test(name))) return names.map((_, i) => i);
   const isSpecial = (name) => /^(\[\w+\]|<.+>)$/.test(name);
-  const first = names.find((name) => !isSpecial(name) && /\p{L}/u.test(name)), dir = FROM_THE_RIGHT.test(first) ? "rtl" : "ltr";
+  const first = names.find((name) => !isSpecial(name) && /\p{L}/u.test(name)),
+    dir = FROM_THE_RIGHT.test(first) ? "rtl" : "ltr";
   const line = add(figure, "p", { dir, style: "position: absolute; visibility: hidden; white-space: nowrap" });
-  const lefts = names.map((name) => {
-    line.append(name.startsWith("##") ? "" : " ");
-    return add(line, isSpecial(name) ? "bdi" : "span", {}, name.replace(/^##/, "") || "\u00a0");
-  }).map((element) => element.getBoundingClientRect().left);
+  const lefts = names
+    .map((name) => {
+      line.append(name.startsWith("##") ? "" : " ");
+      return add(line, isSpecial(name) ? "bdi" : "span", {}, name.replace(/^##/, "") || "\u00a0");
+    })
+    .map((element) => element.getBoundingClientRect().left);
   line.remove();
   return names.map((_, i) => i).sort((a, b) => lefts[a] - lefts[b]);
 }
@@ -78,46 +87,92 @@ function readingOrder(names) {
 // Where everything is: on one line if the sentence fits, in a column if not.
 const widthNow = () => Math.max(300, figure.clientWidth);
 function measure() {
-  const width = widthNow(), two = state.both, texts = two ? shown() : sizes.map((_, text) => text);
+  const width = widthNow(),
+    two = state.both,
+    texts = two ? shown() : sizes.map((_, text) => text);
   const stacked = slots.map((columns) => two && new Set(shown().map((text) => nameOf(text, columns))).size > 1);
-  const lengths = (size, most = 16) => words.map(({ name }, i) => {
-    set(name, { "font-size": size });
-    return Math.max(...texts.map((text) => { name.textContent = short(nameOf(text, slots[i]), most); return name.getComputedTextLength(); }));
-  });
+  const lengths = (size, most = 16) =>
+    words.map(({ name }, i) => {
+      set(name, { "font-size": size });
+      return Math.max(
+        ...texts.map((text) => {
+          name.textContent = short(nameOf(text, slots[i]), most);
+          return name.getComputedTextLength();
+        }),
+      );
+    });
   const order = readingOrder(slots.map((columns) => nameOf(shown()[0], columns)));
-  const gapBefore = order.map((i, at) => (at && isNear(Math.max(i, order[at - 1])) && Math.abs(i - order[at - 1]) === 1 ? 0.16 : 0.5));
+  const gapBefore = order.map((i, at) =>
+    at && isNear(Math.max(i, order[at - 1])) && Math.abs(i - order[at - 1]) === 1 ? 0.16 : 0.5,
+  );
   for (let size = MAX_LETTERS; size >= MIN_LETTERS; size--) {
-    const wide = lengths(size), gaps = gapBefore.map((gap) => gap * size), total = sum(wide) + sum(gaps);
+    const wide = lengths(size),
+      gaps = gapBefore.map((gap) => gap * size),
+      total = sum(wide) + sum(gaps);
     if (total > width) continue;
-    const rise = Math.max(70, Math.min(two ? 150 : 170, 0.2 * total)), at = [];
+    const rise = Math.max(70, Math.min(two ? 150 : 170, 0.2 * total)),
+      at = [];
     let left = (width - total - gaps[0]) / 2;
-    order.forEach((i, step) => { at[i] = left + gaps[step] + wide[i] / 2; left += gaps[step] + wide[i]; });
-    const band = (stacked.includes(true) ? 2.8 : 1.5) * size, low = rise + 4 + 22 + band + 24;
+    order.forEach((i, step) => {
+      at[i] = left + gaps[step] + wide[i] / 2;
+      left += gaps[step] + wide[i];
+    });
+    const band = (stacked.includes(true) ? 2.8 : 1.5) * size,
+      low = rise + 4 + 22 + band + 24;
     const height = two ? low + rise : rise + 100;
     return { size, width, wide, at, rise, order, stacked, band, low, height, whole: 48, row: true, most: 16 };
   }
-  const most = two ? 12 : 16, wide = lengths(15, most), order1 = slots.map((_, i) => i);
-  const steps = stacked.map((is) => (is ? 46 : 27)), at = steps.map((step, i) => sum(steps.slice(0, i)) + step / 2 + 2);
+  const most = two ? 12 : 16,
+    wide = lengths(15, most),
+    order1 = slots.map((_, i) => i);
+  const steps = stacked.map((is) => (is ? 46 : 27)),
+    at = steps.map((step, i) => sum(steps.slice(0, i)) + step / 2 + 2);
   const half = Math.max(...wide) / 2 + 44;
   const rise = two ? Math.min(0.5 * width - half - 2, 170) : Math.round(0.24 * Math.min(width, 520));
-  const bars = rise + Math.max(...wide) + 24, low = rise + 2 * half;
-  return { size: 15, width, wide, at, rise, order: order1, stacked, low, half, bars, whole: 38, row: false, most,
-    height: sum(steps) + 4, longest: Math.min(width, 640) - bars - 40 };
+  const bars = rise + Math.max(...wide) + 24,
+    low = rise + 2 * half;
+  return {
+    size: 15,
+    width,
+    wide,
+    at,
+    rise,
+    order: order1,
+    stacked,
+    low,
+    half,
+    bars,
+    whole: 38,
+    row: false,
+    most,
+    height: sum(steps) + 4,
+    longest: Math.min(width, 640) - bars - 40,
+  };
 }
 
 // Draw ribbons from a place on the line or in the column, and shares as bars and numbers.
 function put(token, from, shares, others) {
-  const { at, rise, order, low } = place, two = state.both, edges = [rise + 4, low];
+  const { at, rise, order, low } = place,
+    two = state.both,
+    edges = [rise + 4, low];
   const high = two || !place.row ? rise - 0.4 * place.whole : rise;
-  [shares, others].forEach((own, side) => ribbonPaths(own, token, { ...place, from, high }, (along, up) => {
-    const across = edges[side] + (side ? up : -up);
-    return place.row ? `${along} ${across}` : `${across} ${along}`;
-  }).forEach(({ d, breadth }, i) => set(ribbons[side][i], { d, "stroke-width": breadth })));
-  ribbons[1].forEach((ribbon) => { ribbon.style.display = two ? "" : "none"; });
-  [...parts, ...tags].forEach((element) => { element.style.display = two ? "none" : ""; });
-  const taken = [], most = (i) => Math.max(shares[i], others[i]);
+  [shares, others].forEach((own, side) =>
+    ribbonPaths(own, token, { ...place, from, high }, (along, up) => {
+      const across = edges[side] + (side ? up : -up);
+      return place.row ? `${along} ${across}` : `${across} ${along}`;
+    }).forEach(({ d, breadth }, i) => set(ribbons[side][i], { d, "stroke-width": breadth })),
+  );
+  ribbons[1].forEach((ribbon) => {
+    ribbon.style.display = two ? "" : "none";
+  });
+  [...parts, ...tags].forEach((element) => {
+    element.style.display = two ? "none" : "";
+  });
+  const taken = [],
+    most = (i) => Math.max(shares[i], others[i]);
   for (const i of shares.map((_, i) => i).sort((a, b) => most(b) - most(a))) {
-    const { number, more } = words[i], room = !place.row || taken.every((other) => Math.abs(other - at[i]) > 34);
+    const { number, more } = words[i],
+      room = !place.row || taken.every((other) => Math.abs(other - at[i]) > 34);
     number.textContent = format(shares[i]);
     more.textContent = two ? format(others[i]) : "";
     if (place.row) putOnLine(i);
@@ -125,19 +180,32 @@ function put(token, from, shares, others) {
     else putInColumn(i, shares[i]);
     if (room) taken.push(at[i]);
     const isShown = room && (most(i) >= 0.005 || !(two || place.row));
-    [number, more].forEach((element) => { element.style.visibility = isShown ? "" : "hidden"; });
+    [number, more].forEach((element) => {
+      element.style.visibility = isShown ? "" : "hidden";
+    });
   }
   if (!two) putBars(order, shares);
 }
 
 // A word on the line, with its numbers below it or, of two texts, above and below it.
 function putOnLine(i) {
-  const { size, at, wide, rise } = place, { room, box, name, second, number, more, line } = words[i], two = state.both;
-  const x = at[i], y = rise + (two ? 26 : 8), high = two ? place.band : 1.5 * size, end = y + high, top = two ? y - 20 : y;
+  const { size, at, wide, rise } = place,
+    { room, box, name, second, number, more, line } = words[i],
+    two = state.both;
+  const x = at[i],
+    y = rise + (two ? 26 : 8),
+    high = two ? place.band : 1.5 * size,
+    end = y + high,
+    top = two ? y - 20 : y;
   const first = y + (two && !place.stacked[i] ? (high - 1.5 * size) / 2 : 0) + 1.08 * size; // where letters stand
   set(box, { x: x - wide[i] / 2 - 3, y, width: wide[i] + 6, height: high });
   set(room, { x: x - wide[i] / 2 - 0.2 * size, y: top, width: wide[i] + 0.4 * size, height: end + 22 - top });
-  [[name, first], [second, first + 1.3 * size], [number, two ? y - 5 : end + 18], [more, end + 15]].forEach(([text, y]) => {
+  [
+    [name, first],
+    [second, first + 1.3 * size],
+    [number, two ? y - 5 : end + 18],
+    [more, end + 15],
+  ].forEach(([text, y]) => {
     set(text, { x, y, "text-anchor": "middle" });
   });
   set(line, { x1: x - wide[i] / 2, x2: x + wide[i] / 2, y1: end + 1, y2: end + 1 });
@@ -145,7 +213,9 @@ function putOnLine(i) {
 
 // A word in the column, with its number at the end of its bar.
 function putInColumn(i, share) {
-  const { at, wide, rise, width, bars, longest } = place, { room, box, name, number, line } = words[i], y = at[i];
+  const { at, wide, rise, width, bars, longest } = place,
+    { room, box, name, number, line } = words[i],
+    y = at[i];
   set(box, { x: rise + 6, y: y - 12, width: bars - rise - 12, height: 24 });
   set(room, { x: rise + 6, y: y - 13, width: width - rise - 6, height: 26 });
   set(name, { x: rise + 12, y: y + 5, "text-anchor": "start" });
@@ -155,8 +225,11 @@ function putInColumn(i, share) {
 
 // A word in the column between the ribbons of two texts, with a number on each side.
 function putBetween(i) {
-  const { at, rise, half, low, stacked } = place, { room, box, name, second, number, more } = words[i];
-  const y = at[i], high = stacked[i] ? 43 : 24, middle = rise + half;
+  const { at, rise, half, low, stacked } = place,
+    { room, box, name, second, number, more } = words[i];
+  const y = at[i],
+    high = stacked[i] ? 43 : 24,
+    middle = rise + half;
   set(box, { x: rise + 42, y: y - high / 2, width: 2 * half - 84, height: high });
   set(room, { x: rise, y: y - high / 2 - 1, width: 2 * half, height: high + 2 });
   set(name, { x: middle, y: y + (stacked[i] ? -5 : 5), "text-anchor": "middle" });
@@ -170,14 +243,20 @@ function putBars(order, shares) {
   const { rise, width, at } = place;
   let left = 0;
   for (const i of order) {
-    const name = words[i].name.textContent, share = shares[i];
-    (place.row ? [`${name} ${format(share)}`, name, ""] : [""]).find((text) => { // the longest that fits
+    const name = words[i].name.textContent,
+      share = shares[i];
+    (place.row ? [`${name} ${format(share)}`, name, ""] : [""]).find((text) => {
+      // the longest that fits
       tags[i].textContent = text;
       return !text || tags[i].getComputedTextLength() <= width * share - 10;
     });
     set(tags[i], { x: left + (width * share) / 2, y: rise + 82 });
-    set(parts[i], place.row ? { x: left + 0.5, y: rise + 65, width: Math.max(0, width * share - 1), height: 24 }
-      : { x: place.bars, y: at[i] - 6, width: Math.max(1, place.longest * share), height: 12 });
+    set(
+      parts[i],
+      place.row
+        ? { x: left + 0.5, y: rise + 65, width: Math.max(0, width * share - 1), height: 24 }
+        : { x: place.bars, y: at[i] - 6, width: Math.max(1, place.longest * share), height: 12 },
+    );
     left += width * share;
   }
 }

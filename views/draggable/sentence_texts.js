@@ -1,6 +1,7 @@
 // What a sentence view shows: the weights of one or two texts, in columns that are aligned, and sentences about them.
 
-const { labels, drawn, sizes, heads, layers, models } = data, L = layers.length;
+const { labels, drawn, sizes, heads, layers, models } = data,
+  L = layers.length;
 const rows = []; // per text: of each layer, head and token
 const state = { text: 0, before: null, target: 0, all: models, ...data.first };
 const MOST = 128; // columns that are drawn at once, besides one at each end for the others
@@ -18,9 +19,13 @@ const has = (text, column) => idsOf(text).includes(column);
 
 // The weights of a column's words or pieces: averaged over those that look, summed over those that are looked at.
 function row(text, { layer, head, token } = state) {
-  const ids = idsOf(text), shares = Array(count()).fill(0), asking = ids.flatMap((column, i) => (column === token ? [i] : []));
+  const ids = idsOf(text),
+    shares = Array(count()).fill(0),
+    asking = ids.flatMap((column, i) => (column === token ? [i] : []));
   for (const i of asking) {
-    rows[text][(layer * heads + head) * sizes[text] + i].forEach((weight, j) => { shares[ids[j]] += weight / asking.length; });
+    rows[text][(layer * heads + head) * sizes[text] + i].forEach((weight, j) => {
+      shares[ids[j]] += weight / asking.length;
+    });
   }
   return shares;
 }
@@ -35,7 +40,9 @@ const means = new Map(); // of all tokens, by what is compared: they take a mome
 function movedOnAverage(layer, head) {
   const key = [state.mode, state.text, layer, head].join();
   if (!means.has(key)) {
-    const each = Array.from({ length: count() }, (_, token) => moved({ layer, head, token })).filter((share) => share !== null);
+    const each = Array.from({ length: count() }, (_, token) => moved({ layer, head, token })).filter(
+      (share) => share !== null,
+    );
     means.set(key, sum(each) / each.length);
   }
   return means.get(key);
@@ -43,8 +50,11 @@ function movedOnAverage(layer, head) {
 
 // What is drawn in a row: the columns of the texts, and of a long text those around the chosen one.
 function findSlots() {
-  const all = Array.from({ length: count() }, (_, i) => i).filter((column) => shown().some((text) => has(text, column)));
-  const start = Math.max(0, Math.min(all.indexOf(state.token) - MOST / 2, all.length - MOST)), end = start + MOST;
+  const all = Array.from({ length: count() }, (_, i) => i).filter((column) =>
+    shown().some((text) => has(text, column)),
+  );
+  const start = Math.max(0, Math.min(all.indexOf(state.token) - MOST / 2, all.length - MOST)),
+    end = start + MOST;
   const ends = [all.slice(0, start), all.slice(end)].map((columns) => (columns.length ? [columns] : []));
   return [...ends[0], ...all.slice(start, end).map((column) => [column]), ...ends[1]];
 }
@@ -62,27 +72,36 @@ function best() {
 
 // The same words as in sentence.py.
 function title() {
-  const [one, other] = shown().map((text) => row(text)), [names, second] = shown().map((text) => drawn[state.mode].names[text]);
-  const { token } = state, asker = quoted(names[token] || second[token]);
+  const [one, other] = shown().map((text) => row(text)),
+    [names, second] = shown().map((text) => drawn[state.mode].names[text]);
+  const { token } = state,
+    asker = quoted(names[token] || second[token]);
   if (!other) {
     const most = largest(one);
     return `${asker} looks most at ${most === token ? "itself" : quoted(names[most])}`;
   }
   if (!isInBoth()) return `${asker} is in one text only`;
-  const change = other.map((share, i) => share - one[i]), lost = change.indexOf(Math.min(...change)), won = largest(change);
+  const change = other.map((share, i) => share - one[i]),
+    lost = change.indexOf(Math.min(...change)),
+    won = largest(change);
   const all = format(sum(change.map(Math.abs)) / 2);
   return `${all} of the attention of ${asker} moves, mainly from ${quoted(names[lost] || second[lost])} to ${quoted(second[won] || names[won])}`;
 }
 
 function sentence(token, shares, others, names, second) {
   if (state.both) return comparison(token, shares, others, names, second);
-  const order = shares.map((_, i) => i).sort((a, b) => shares[b] - shares[a]).slice(0, 3), rest = slots.length - order.length;
+  const order = shares
+      .map((_, i) => i)
+      .sort((a, b) => shares[b] - shares[a])
+      .slice(0, 3),
+    rest = slots.length - order.length;
   const given = order.map((i) => `${format(shares[i])} to ${i === token ? "itself" : quoted(names[i])}`);
   const left = format(1 - sum(order.map((i) => shares[i])));
   const many = rest > 0 ? ` and ${left} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
   const now = `In layer ${layers[state.layer]}, head ${state.head}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
   if (!state.before || !has(state.before.text, state.before.token)) return now;
-  const was = state.before.text, to = slots.findIndex((columns) => columns.includes(state.target));
+  const was = state.before.text,
+    to = slots.findIndex((columns) => columns.includes(state.target));
   const [gets, got] = [row(state.text), row(was, state.before)].map((own) => format(own[state.target]));
   const exchanged = `With ${quoted(labels[state.text])} instead of ${quoted(labels[was])}`;
   return `${exchanged}, ${quoted(names[to])} gets ${gets}, not ${got}. ${now}`;
@@ -93,15 +112,18 @@ const isInBoth = () => shown().every((text) => has(text, state.token));
 function comparison(token, shares, others, names, second) {
   const asker = quoted(names[token] || second[token]);
   if (!isInBoth()) {
-    const [own, named] = names[token] ? [shares, names] : [others, second], most = largest(own);
+    const [own, named] = names[token] ? [shares, names] : [others, second],
+      most = largest(own);
     return `${asker} is in one text only, where it gives ${format(own[most])} to ${most === token ? "itself" : quoted(named[most])}.`;
   }
-  const change = shares.map((share, i) => Math.abs(others[i] - share)), most = largest(change);
+  const change = shares.map((share, i) => Math.abs(others[i] - share)),
+    most = largest(change);
   const [one, other] = place.row ? sideNames() : ["on the left", "on the right"];
   const nameIt = (name) => (most === token && name === names[token] ? "itself" : quoted(name));
   const [a, b] = [names[most] || second[most], second[most] || names[most]].map(nameIt);
   const gives = `${a} ${format(shares[most])} ${one} and ${a === b ? "" : `${b} `}${format(others[most])} ${other}`;
-  const means = cells.map((own) => sum(own.map((cell) => +cell.dataset.value)) / heads), layer = largest(means);
+  const means = cells.map((own) => sum(own.map((cell) => +cell.dataset.value)) / heads),
+    layer = largest(means);
   const ofWhich = `${format(means[layer])} of the attention of ${state.all ? "a token" : asker} moves`;
   return [
     `In layer ${layers[state.layer]}, head ${state.head}, ${asker} gives ${gives}.`,

@@ -3,14 +3,15 @@
 
 explain(
   "Choose a word and a head: click or tap them, or press the arrow keys. The bluer a head, the more it gives or, of two " +
-  "texts, the more of its attention moves. All ribbons of a text together are 1 wide; what isn\u2019t needed goes to a token " +
-  "such as [CLS].",
+    "texts, the more of its attention moves. All ribbons of a text together are 1 wide; what isn\u2019t needed goes to a token " +
+    "such as [CLS].",
 );
 
 const controls = add(figure, "div", { class: "controls" });
 const BOTH = "both in one picture";
 if (sizes.length > 1) {
-  const names = [...labels, BOTH], first = state.both ? BOTH : labels[0];
+  const names = [...labels, BOTH],
+    first = state.both ? BOTH : labels[0];
   choice(controls, models ? "Model:" : "Exchange a word:", names, first, (name) => {
     change(name === BOTH ? { both: true, text: state.text || 1 } : { both: false, text: labels.indexOf(name) });
   });
@@ -20,7 +21,12 @@ if (drawn.words.ids.some((ids) => new Set(ids).size < ids.length)) {
 }
 const sides = add(figure, "p", { class: "sides" });
 const drawing = add(figure, "svg", { class: "sentence", role: "radiogroup", "aria-label": "the token that looks" });
-let slots = [], words = [], ribbons = [], parts = [], tags = [], place = null;
+let slots = [],
+  words = [],
+  ribbons = [],
+  parts = [],
+  tags = [],
+  place = null;
 
 function build() {
   drawing.replaceChildren();
@@ -29,7 +35,12 @@ function build() {
   tags = slots.map(() => add(drawing, "text", { "text-anchor": "middle" }));
   words = slots.map((columns) => {
     const all = add(drawing, "g", { role: "radio" });
-    const word = { all, room: add(all, "rect", { class: "room" }), box: add(all, "rect", { rx: 5 }), name: add(all, "text", { class: "name" }) };
+    const word = {
+      all,
+      room: add(all, "rect", { class: "room" }),
+      box: add(all, "rect", { rx: 5 }),
+      name: add(all, "text", { class: "name" }),
+    };
     all.append(" "); // between the texts, for programs that read what is shown
     for (const kind of ["second", "number", "more"]) {
       word[kind] = add(all, "text", { class: kind });
@@ -42,9 +53,15 @@ function build() {
 }
 const below = add(figure, "div", { class: "below" });
 below.append(document.getElementById("say"));
-const map = add(below, "div", { class: "map" }), asked = add(map, "label");
-const question = add(asked, "span"), target = add(asked, "select");
-const grid = add(add(map, "div", { class: "scroll" }), "div", { class: "heads", role: "radiogroup", "aria-label": "the head" });
+const map = add(below, "div", { class: "map" }),
+  asked = add(map, "label");
+const question = add(asked, "span"),
+  target = add(asked, "select");
+const grid = add(add(map, "div", { class: "scroll" }), "div", {
+  class: "heads",
+  role: "radiogroup",
+  "aria-label": "the head",
+});
 const average = [add(grid, "span", { class: "side", "aria-hidden": true }, "head")];
 for (let head = 0; head < heads; head++) add(grid, "span", { "aria-hidden": true }, head);
 average[0] = add(grid, "span", { class: "mean" });
@@ -58,7 +75,9 @@ const cells = layers.map((number, layer) => {
   average.push(add(grid, "span", { class: "mean" }));
   return own;
 });
-target.addEventListener("change", () => change(state.both ? { all: target.selectedIndex === 1 } : { target: slots[target.selectedIndex][0] }));
+target.addEventListener("change", () =>
+  change(state.both ? { all: target.selectedIndex === 1 } : { target: slots[target.selectedIndex][0] }),
+);
 
 function change(chosen) {
   state.before = "text" in chosen && !chosen.both && !state.both ? { ...state, before: null } : null;
@@ -70,26 +89,31 @@ function change(chosen) {
   }
   Object.assign(state, chosen);
   if (!shown().some((text) => has(text, state.token))) state.token = idsOf(state.text)[0];
-  if ("token" in chosen || state.both || "both" in chosen && !state.before || state.target === state.token) state.target = best();
+  if ("token" in chosen || state.both || ("both" in chosen && !state.before) || state.target === state.token)
+    state.target = best();
   draw();
 }
 
 function draw() {
-  const found = findSlots(), isNew = JSON.stringify(found) !== JSON.stringify(slots);
+  const found = findSlots(),
+    isNew = JSON.stringify(found) !== JSON.stringify(slots);
   if (isNew) {
     slots = found;
     build();
   }
   figure.classList.toggle("two", Boolean(state.both));
   place = measure();
-  const texts = shown(), { size, width, height } = place, token = slots.findIndex((columns) => columns.includes(state.token));
+  const texts = shown(),
+    { size, width, height } = place,
+    token = slots.findIndex((columns) => columns.includes(state.token));
   const [shares, others] = [0, 1].map((side) => (texts.length > side ? gather(row(texts[side])) : slots.map(() => 0)));
   const strongest = slots.findIndex((columns) => columns.includes(best()));
   const [names, second] = texts.map((text) => slots.map((columns) => nameOf(text, columns)));
   const asker = names[token] || second[token];
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-whole": place.whole });
   words.forEach(({ all, name, second: other, line }, i) => {
-    const asks = i === token, differs = place.stacked[i];
+    const asks = i === token,
+      differs = place.stacked[i];
     const kind = `${asks ? " asks" : ""}${i === strongest ? " most" : ""}`;
     const parted = { word: all, ribbon: ribbons[0][i], part: parts[i], label: tags[i] };
     for (const [each, element] of Object.entries(parted)) set(element, { class: each + kind, "data-value": shares[i] });
@@ -107,16 +131,24 @@ function draw() {
     line.style.display = !state.both && new Set(sizes.map((_, text) => nameOf(text, slots[i]))).size > 1 ? "" : "none";
   });
   const given = drawMap(names, asker);
-  sides.replaceChildren(...(state.both ? texts : []).map((text, side) => {
-    const element = document.createElement("span");
-    element.textContent = `${sideNames()[side]}: ${labels[text]}`;
-    return element;
-  }));
-  const goal = [place.at[token], ...shares, ...others, ...given], S = slots.length;
-  glide(drawing, goal, ([from, ...numbers]) => {
-    put(token, from, numbers.slice(0, S), numbers.slice(S, 2 * S));
-    cells.flat().forEach((cell, i) => cell.style.setProperty("--share", `${100 * numbers[2 * S + i]}%`));
-  }, isNew ? null : undefined);
+  sides.replaceChildren(
+    ...(state.both ? texts : []).map((text, side) => {
+      const element = document.createElement("span");
+      element.textContent = `${sideNames()[side]}: ${labels[text]}`;
+      return element;
+    }),
+  );
+  const goal = [place.at[token], ...shares, ...others, ...given],
+    S = slots.length;
+  glide(
+    drawing,
+    goal,
+    ([from, ...numbers]) => {
+      put(token, from, numbers.slice(0, S), numbers.slice(S, 2 * S));
+      cells.flat().forEach((cell, i) => cell.style.setProperty("--share", `${100 * numbers[2 * S + i]}%`));
+    },
+    isNew ? null : undefined,
+  );
   say(sentence(token, shares, others, names, second));
   document.querySelector("h1").textContent = title();
 }
@@ -124,16 +156,28 @@ const sideNames = () => (place.row ? ["above", "below"] : ["left", "right"]);
 
 // Fill the map: what each head gives from the chosen token to the target or, of two texts, how much of it moves.
 function drawMap(names, asker) {
-  const numbers = cells.map((one, layer) => one.map((_, head) => {
-    if (!state.both) return row(state.text, { ...state, layer, head })[state.target];
-    return state.all ? movedOnAverage(layer, head) : moved({ ...state, layer, head }) ?? 0;
-  }));
-  const most = state.both ? Math.max(...numbers.flat(), 1e-9) : 1, byLayer = numbers.map((one) => sum(one) / heads);
-  cells.forEach((one, layer) => one.forEach((cell, head) => {
-    const chosen = layer === state.layer && head === state.head, share = numbers[layer][head];
-    const name = `layer ${layers[layer]}, head ${head}: ${format(share)}`;
-    set(cell, { "aria-checked": chosen, tabindex: chosen ? 0 : -1, "data-value": share, "aria-label": name, title: name });
-  }));
+  const numbers = cells.map((one, layer) =>
+    one.map((_, head) => {
+      if (!state.both) return row(state.text, { ...state, layer, head })[state.target];
+      return state.all ? movedOnAverage(layer, head) : (moved({ ...state, layer, head }) ?? 0);
+    }),
+  );
+  const most = state.both ? Math.max(...numbers.flat(), 1e-9) : 1,
+    byLayer = numbers.map((one) => sum(one) / heads);
+  cells.forEach((one, layer) =>
+    one.forEach((cell, head) => {
+      const chosen = layer === state.layer && head === state.head,
+        share = numbers[layer][head];
+      const name = `layer ${layers[layer]}, head ${head}: ${format(share)}`;
+      set(cell, {
+        "aria-checked": chosen,
+        tabindex: chosen ? 0 : -1,
+        "data-value": share,
+        "aria-label": name,
+        title: name,
+      });
+    }),
+  );
   average.forEach((element, i) => {
     element.textContent = !state.both ? "" : i ? format(byLayer[i - 1]) : "mean";
     element.className = `mean${i && i - 1 === largest(byLayer) ? " most" : ""}`;
@@ -141,26 +185,38 @@ function drawMap(names, asker) {
   target.replaceChildren();
   if (state.both) {
     question.textContent = `All ${L * heads} heads: the attention that moves, of`;
-    [quoted(short(asker)), "all tokens"].forEach((name, i) => { add(target, "option", {}, name).selected = state.all === (i === 1); });
+    [quoted(short(asker)), "all tokens"].forEach((name, i) => {
+      add(target, "option", {}, name).selected = state.all === (i === 1);
+    });
   } else {
     question.textContent = `All ${L * heads} heads: what ${quoted(short(asker))} gives to`;
-    names.forEach((name, i) => { add(target, "option", {}, short(name)).selected = slots[i].includes(state.target); });
+    names.forEach((name, i) => {
+      add(target, "option", {}, short(name)).selected = slots[i].includes(state.target);
+    });
   }
   return numbers.flat().map((number) => number / most);
 }
 
 const clamp = (number, most) => Math.max(0, Math.min(most, number));
 drawing.addEventListener("keydown", (event) => {
-  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], down = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key],
+    down = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (!by && !down) return;
   event.preventDefault();
-  const at = clamp(state.layer * heads + state.head + (down ?? 0), L * heads - 1), { order } = place;
-  const now = order.findIndex((i) => slots[i].includes(state.token)), next = slots[order[clamp(now + (by ?? 0), slots.length - 1)]];
-  change(by ? { token: next[next[0] > state.token ? 0 : next.length - 1] } : { layer: Math.floor(at / heads), head: at % heads });
+  const at = clamp(state.layer * heads + state.head + (down ?? 0), L * heads - 1),
+    { order } = place;
+  const now = order.findIndex((i) => slots[i].includes(state.token)),
+    next = slots[order[clamp(now + (by ?? 0), slots.length - 1)]];
+  change(
+    by
+      ? { token: next[next[0] > state.token ? 0 : next.length - 1] }
+      : { layer: Math.floor(at / heads), head: at % heads },
+  );
   words[slots.findIndex((columns) => columns.includes(state.token))].all.focus();
 });
 grid.addEventListener("keydown", (event) => {
-  const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+  const [down, right] =
+    { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
   if (down === undefined) return;
   event.preventDefault();
   change({ layer: clamp(state.layer + down, L - 1), head: clamp(state.head + right, heads - 1) });
@@ -175,7 +231,8 @@ function begin() {
   }).observe(figure);
 }
 
-if (data.weights.every((packed) => typeof packed === "string")) { // at once: nothing is to be decompressed
+if (data.weights.every((packed) => typeof packed === "string")) {
+  // at once: nothing is to be decompressed
   data.weights.forEach((packed, text) => rows.push(unpack(packed, sizes[text])));
   begin();
 } else {

@@ -1,5 +1,6 @@
 // Lines between the tokens of two texts, as thick as each pair's share of their cosine: for why_near and the explorer.
-const MOST_LINES = 80, STRONG = 3; // that are drawn, and that stand out while nothing is chosen
+const MOST_LINES = 80,
+  STRONG = 3; // that are drawn, and that stand out while nothing is chosen
 
 // All pairs { i, j, share } of a table of shares, the strongest first.
 function ranked(rows) {

@@ -1,18 +1,28 @@
 // One query's scores times a factor: softmax of them, and the gradient that softmax passes back, p (1 − p).
 
-explain("Drag the mark in the strip, or move the slider, and watch the dashed ends; “own scores” changes the score of one token.");
+explain(
+  "Drag the mark in the strip, or move the slider, and watch the dashed ends; “own scores” changes the score of one token.",
+);
 
-const { names, size } = data, state = { at: -0.5, scores: [...data.scores] }; // the exponent of D: ÷ √D, as in a model
-const STEP = 0.02, FROM = -0.5, TO = 1;
+const { names, size } = data,
+  state = { at: -0.5, scores: [...data.scores] }; // the exponent of D: ÷ √D, as in a model
+const STEP = 0.02,
+  FROM = -0.5,
+  TO = 1;
 
 // The scores times the factor, their softmax, and the diagonal of its Jacobian.
 function compute({ at, scores }) {
-  const scaled = scores.map((score) => score * size ** at), weights = softmax(scaled);
+  const scaled = scores.map((score) => score * size ** at),
+    weights = softmax(scaled);
   return { scaled, weights, gradients: weights.map((weight) => weight * (1 - weight)) };
 }
 
 document.documentElement.classList.add("high");
-add(document.head, "style", {}, `
+add(
+  document.head,
+  "style",
+  {},
+  `
   .map { width: 100%; height: 92px; margin: 0 0 4px; touch-action: pan-y; cursor: pointer; font-size: var(--small); }
   .map path { fill: none; stroke: color-mix(in srgb, var(--key) 45%, transparent); stroke-width: 1.5px; }
   .map path.most { stroke: var(--key); stroke-width: 2.5px; }
@@ -32,26 +42,50 @@ add(document.head, "style", {}, `
   .root { margin: 0; font-size: var(--small); color: var(--soft); }
   .on-slide .root, .on-slide details { display: none; }
   @media (max-width: 500px) { .chart :is(th, td) { padding-right: 6px; } .chart td:nth-child(4) { width: 45%; min-width: 80px; } }
-`);
+`,
+);
 
 const controls = add(figure, "div", { class: "controls" });
 const range = { min: FROM, max: TO, step: STEP, value: state.at, shown: (at) => `× ${format(size ** at, 3)}` };
 const exponent = slider(controls, "All scores", range, scaleBy);
 const presets = add(controls, "span", { style: "display: flex; gap: 8px" });
-[["÷ √D", -0.5], ["× 1", 0], ["× D", 1]].forEach(([name, at]) => {
-  add(presets, "button", { type: "button" }, name).addEventListener("click", () => { exponent.update(at); scaleBy(at); });
+[
+  ["÷ √D", -0.5],
+  ["× 1", 0],
+  ["× D", 1],
+].forEach(([name, at]) => {
+  add(presets, "button", { type: "button" }, name).addEventListener("click", () => {
+    exponent.update(at);
+    scaleBy(at);
+  });
 });
 
 // The weights and the gradient left at every factor, with a mark at the one chosen.
-const map = add(figure, "svg", { class: "map", role: "img", "aria-label": "each attention weight, and the gradient left, at every factor" });
-const put = (kind) => add(map, "path", { class: kind }), axis = put("axis"), slope = put("left"), curves = names.map(() => put("weight"));
-const now = put("now"), points = [...names, "left"].map(() => add(map, "circle", { r: 4 })), grip = add(map, "circle", { class: "grip", r: 7 });
-const signs = [["÷ √D", "start"], ["× 1", "middle"], ["× D", "end"]].map(([text, anchor]) => add(map, "text", { "text-anchor": anchor, y: 89 }, text));
+const map = add(figure, "svg", {
+  class: "map",
+  role: "img",
+  "aria-label": "each attention weight, and the gradient left, at every factor",
+});
+const put = (kind) => add(map, "path", { class: kind }),
+  axis = put("axis"),
+  slope = put("left"),
+  curves = names.map(() => put("weight"));
+const now = put("now"),
+  points = [...names, "left"].map(() => add(map, "circle", { r: 4 })),
+  grip = add(map, "circle", { class: "grip", r: 7 });
+const signs = [
+  ["÷ √D", "start"],
+  ["× 1", "middle"],
+  ["× D", "end"],
+].map(([text, anchor]) => add(map, "text", { "text-anchor": anchor, y: 89 }, text));
 const [winner, dashed] = ["", "gradient left"].map((text) => add(map, "text", { class: "end" }, text));
-const across = (at) => 8 + ((at - FROM) / (TO - FROM)) * (map.clientWidth - 16), up = (share) => 72 - 62 * share;
+const across = (at) => 8 + ((at - FROM) / (TO - FROM)) * (map.clientWidth - 16),
+  up = (share) => 72 - 62 * share;
 const ats = Array.from({ length: Math.round((TO - FROM) / STEP) + 1 }, (_, i) => FROM + i * STEP);
 map.addEventListener("pointerdown", pull);
-map.addEventListener("pointermove", (event) => { if (event.buttons) pull(event); });
+map.addEventListener("pointermove", (event) => {
+  if (event.buttons) pull(event);
+});
 function pull({ clientX }) {
   const share = (clientX - map.getBoundingClientRect().x - 8) / (map.clientWidth - 16);
   exponent.update(FROM + (TO - FROM) * Math.max(0, Math.min(1, share)));
@@ -63,19 +97,33 @@ const cells = table(figure, columns, names);
 figure.querySelector("table").className = "chart";
 const rows = cells.map(([scaled, weight, track, gradient]) => {
   const part = add(track, "span", { class: "part" });
-  return { scaled, weight, gradient, bar: add(part, "span", { class: "bar" }), ghost: add(part, "span", { class: "ghost" }) };
+  return {
+    scaled,
+    weight,
+    gradient,
+    bar: add(part, "span", { class: "bar" }),
+    ghost: add(part, "span", { class: "ghost" }),
+  };
 });
-add(figure, "p", { class: "root" }, "Dashed: the gradient p (1 − p), how fast a weight grows with its score. " +
-  `Here D = ${size}, so √D = ${format(Math.sqrt(size), 1)}.`);
+add(
+  figure,
+  "p",
+  { class: "root" },
+  "Dashed: the gradient p (1 − p), how fast a weight grows with its score. " +
+    `Here D = ${size}, so √D = ${format(Math.sqrt(size), 1)}.`,
+);
 figure.append(document.getElementById("say"));
 
-const own = add(figure, "details"), reach = Math.ceil(1.25 * Math.max(1, ...data.scores.map(Math.abs)));
+const own = add(figure, "details"),
+  reach = Math.ceil(1.25 * Math.max(1, ...data.scores.map(Math.abs)));
 add(own, "summary", {}, "own scores");
 const given = add(own, "div", { class: "controls", style: "margin: 0" });
-names.forEach((name, i) => slider(given, name, { min: -reach, max: reach, step: 0.1, value: state.scores[i], digits: 1 }, (score) => {
-  state.scores[i] = score;
-  draw();
-}));
+names.forEach((name, i) =>
+  slider(given, name, { min: -reach, max: reach, step: 0.1, value: state.scores[i], digits: 1 }, (score) => {
+    state.scores[i] = score;
+    draw();
+  }),
+);
 
 function scaleBy(at) {
   state.at = at;
@@ -83,7 +131,8 @@ function scaleBy(at) {
 }
 
 function draw() {
-  const { weights, gradients } = compute(state), best = largest(weights);
+  const { weights, gradients } = compute(state),
+    best = largest(weights);
   glide(state, [state.at, ...state.scores], ([at, ...scores]) => picture({ at, scores }));
   say(told(names[best], weights[best], Math.max(...gradients)));
 }
@@ -103,9 +152,13 @@ function picture(numbers) {
 }
 
 function drawMap({ at, scores }, weights, most) {
-  const states = ats.map((each) => compute({ at: each, scores })), best = largest(states.at(-1).weights), left = states.map((one) => Math.max(...one.gradients));
+  const states = ats.map((each) => compute({ at: each, scores })),
+    best = largest(states.at(-1).weights),
+    left = states.map((one) => Math.max(...one.gradients));
   const path = (numbers) => `M${numbers.map((number, i) => `${across(ats[i])} ${up(number)}`).join("L")}`;
-  curves.forEach((curve, i) => set(curve, { d: path(states.map((one) => one.weights[i])), class: i === best ? "most" : "weight" }));
+  curves.forEach((curve, i) =>
+    set(curve, { d: path(states.map((one) => one.weights[i])), class: i === best ? "most" : "weight" }),
+  );
   set(slope, { d: `${path(left)}V${up(0)}H${across(FROM)}Z` });
   set(axis, { d: `M${across(FROM)} ${up(1)}V${up(0)}H${across(TO)}M${across(0)} ${up(0)}v4` });
   set(now, { d: `M${across(at)} ${up(1) - 4}V${up(0)}` });
@@ -119,15 +172,21 @@ function drawMap({ at, scores }, weights, most) {
 
 function told(name, weight, gradient) {
   if (weight > 0.9) {
-    return `Sharp: “${name}” takes ${percent(weight)} of the attention, and hardly any gradient is left ` +
-      `(${format(gradient, 3)}). A small change of the scores changes next to nothing, so learning is slow.`;
+    return (
+      `Sharp: “${name}” takes ${percent(weight)} of the attention, and hardly any gradient is left ` +
+      `(${format(gradient, 3)}). A small change of the scores changes next to nothing, so learning is slow.`
+    );
   }
   if (weight < 1.25 / names.length) {
-    return `Flat: every token gets about ${percent(1 / names.length)}, whatever its score says. The gradient flows, ` +
-      "but the result is nearly the average of all values, which is not best either.";
+    return (
+      `Flat: every token gets about ${percent(1 / names.length)}, whatever its score says. The gradient flows, ` +
+      "but the result is nearly the average of all values, which is not best either."
+    );
   }
-  return `In between: “${name}” takes ${percent(weight)}, the other tokens still count, and softmax passes a ` +
-    "gradient back to every score that has a share.";
+  return (
+    `In between: “${name}” takes ${percent(weight)}, the other tokens still count, and softmax passes a ` +
+    "gradient back to every score that has a share."
+  );
 }
 
 draw();

@@ -1,34 +1,70 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
-explain("Play the steps and follow one number (click or tap it; 213 is token 2, head 1, coordinate 3), then choose a wrong order. " +
-  "In a model the batch comes first: there it is transpose(1, 2).");
+explain(
+  "Play the steps and follow one number (click or tap it; 213 is token 2, head 1, coordinate 3), then choose a wrong order. " +
+    "In a model the batch comes first: there it is transpose(1, 2).",
+);
 
 const MOST = 24; // numbers per token
 const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };
-const nameOf = (token) => data.names[token] ?? `token ${token}`, headOf = (head) => `head ${head}`;
+const nameOf = (token) => data.names[token] ?? `token ${token}`,
+  headOf = (head) => `head ${head}`;
 
 // A number's three digits are its token, its head and its coordinate in the head, each from 0.
-const labelOf = (number) => [Math.floor(number / sizes.H), Math.floor((number % sizes.H) / sizes.D), number % sizes.D].join("");
+const labelOf = (number) =>
+  [Math.floor(number / sizes.H), Math.floor((number % sizes.H) / sizes.D), number % sizes.D].join("");
 
 // The steps: a line of code, its shape, whether it swaps the first two dimensions, and what readers see.
-const BEGIN = { code: "q", shape: "SH", tell: () => "Each row is the query of one token, made from its whole vector: " +
-  `H = A · D = ${sizes.H} numbers. Each colour is the part of one head, ${sizes.D} of them.` };
-const SPLIT = { code: "q = q.view(S, A, D)", shape: "SAD", tell: () => "The view cuts each token's query into " +
-  `${sizes.A} pieces of ${sizes.D}, one per head. No number changes its place in memory.` };
-const SWAP = { code: "q = q.transpose(0, 1)", shape: "ASD", swaps: true, tell: () => "The transpose swaps tokens and " +
-  "heads: now each head has one block, with its own part of every token. Attention works in each block separately." };
-const BACK = { code: "q = q.transpose(0, 1)", shape: "SAD", swaps: true, tell: () => "After attention, a transpose " +
-  "swaps them back: one block per token, with the parts of all heads." };
-const JOIN = { code: "q = q.reshape(S, H)", shape: "SH", tell: () => "The reshape writes the parts of all heads " +
-  "side by side: (S, H) again, and every number is where it was at the start." };
-const CUT = { code: "q = q.view(A, S, D)", shape: "ASD", tell: () => "With one head nothing needs to be swapped, " +
-  "so the mistake does no harm. Take two heads." };
+const BEGIN = {
+  code: "q",
+  shape: "SH",
+  tell: () =>
+    "Each row is the query of one token, made from its whole vector: " +
+    `H = A · D = ${sizes.H} numbers. Each colour is the part of one head, ${sizes.D} of them.`,
+};
+const SPLIT = {
+  code: "q = q.view(S, A, D)",
+  shape: "SAD",
+  tell: () =>
+    "The view cuts each token's query into " +
+    `${sizes.A} pieces of ${sizes.D}, one per head. No number changes its place in memory.`,
+};
+const SWAP = {
+  code: "q = q.transpose(0, 1)",
+  shape: "ASD",
+  swaps: true,
+  tell: () =>
+    "The transpose swaps tokens and " +
+    "heads: now each head has one block, with its own part of every token. Attention works in each block separately.",
+};
+const BACK = {
+  code: "q = q.transpose(0, 1)",
+  shape: "SAD",
+  swaps: true,
+  tell: () => "After attention, a transpose " + "swaps them back: one block per token, with the parts of all heads.",
+};
+const JOIN = {
+  code: "q = q.reshape(S, H)",
+  shape: "SH",
+  tell: () =>
+    "The reshape writes the parts of all heads " +
+    "side by side: (S, H) again, and every number is where it was at the start.",
+};
+const CUT = {
+  code: "q = q.view(A, S, D)",
+  shape: "ASD",
+  tell: () => "With one head nothing needs to be swapped, " + "so the mistake does no harm. Take two heads.",
+};
 const PATHS = {
   "the right order": [BEGIN, SPLIT, SWAP, BACK, JOIN],
   "split without transpose": [BEGIN, CUT, BACK, JOIN],
   "merge without transpose": [BEGIN, SPLIT, SWAP, JOIN],
 };
-add(document.head, "style", {}, `
+add(
+  document.head,
+  "style",
+  {},
+  `
   .row > .sizes { flex-basis: 372px; }
   .sizes { flex-direction: column; align-items: stretch; gap: 0; }
   .sizes label { display: grid; grid-template-columns: minmax(0, 11.5em) minmax(60px, 150px) 3em; }
@@ -47,20 +83,32 @@ add(document.head, "style", {}, `
   .blocks .wrong { border: 2px dashed var(--mark); }
   .moving .blocks { overflow: visible; } /* numbers come from where another table was */
   .blocks .followed { position: relative; z-index: 1; outline: 3px solid; outline-offset: -1px; font-weight: bold; }
-`);
+`,
+);
 
 const state = { path: Object.keys(PATHS)[0], at: 0, sizes, followed: sizes.A * sizes.D + sizes.D }; // token 1, head 1
-const range = (count) => Array.from({ length: count }, (_, i) => i), numbersOf = (shape, sizes) => [...shape].map((letter) => sizes[letter]);
+const range = (count) => Array.from({ length: count }, (_, i) => i),
+  numbersOf = (shape, sizes) => [...shape].map((letter) => sizes[letter]);
 
 // The numbers of q after so many steps, and those that a right order would give this shape.
 function compute({ path, at, sizes }) {
-  const right = PATHS["the right order"], { shape } = PATHS[path][at];
-  return { numbers: walked(PATHS[path], at, sizes), wanted: walked(right, right.findIndex((step) => step.shape === shape), sizes), shape };
+  const right = PATHS["the right order"],
+    { shape } = PATHS[path][at];
+  return {
+    numbers: walked(PATHS[path], at, sizes),
+    wanted: walked(
+      right,
+      right.findIndex((step) => step.shape === shape),
+      sizes,
+    ),
+    shape,
+  };
 }
 
 // view and reshape keep the reading order: they only set a new shape.
 function walked(path, last, sizes) {
-  let numbers = range(sizes.S * sizes.H), shape = "SH";
+  let numbers = range(sizes.S * sizes.H),
+    shape = "SH";
   for (const next of path.slice(0, last + 1)) {
     if (next.swaps) numbers = transpose(numbers, numbersOf(shape, sizes));
     shape = next.shape;
@@ -77,23 +125,38 @@ choice(add(figure, "div", { class: "controls" }), "Order", Object.keys(PATHS), s
   state.path = name;
   again(Math.min(walk.at(), PATHS[name].length - 1));
 });
-const row = add(figure, "div", { class: "row" }), controls = add(row, "div", { class: "controls sizes" });
+const row = add(figure, "div", { class: "row" }),
+  controls = add(row, "div", { class: "controls sizes" });
 const size = (name, title, min, max) => {
   const options = { min, max, value: sizes[name] };
-  return slider(add(controls, "div"), `${name}: ${title}`, options, (number) => { sizes[name] = number; again(); });
+  return slider(add(controls, "div"), `${name}: ${title}`, options, (number) => {
+    sizes[name] = number;
+    again();
+  });
 };
 size("S", "tokens", 2, 6);
 size("A", "heads", 1, 6);
 const perHead = size("D", "numbers per head", 1, 6);
-const follow = slider(add(controls, "div"), "follow the number",
-  { min: 0, max: MOST * 6, value: state.followed, shown: labelOf }, (number) => { state.followed = number; draw(); });
-const side = add(row, "div"), code = add(side, "ol", { class: "code" });
+const follow = slider(
+  add(controls, "div"),
+  "follow the number",
+  { min: 0, max: MOST * 6, value: state.followed, shown: labelOf },
+  (number) => {
+    state.followed = number;
+    draw();
+  },
+);
+const side = add(row, "div"),
+  code = add(side, "ol", { class: "code" });
 const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => {
   state.at = at;
   rearrange(blocks, draw);
 });
 const blocks = add(figure, "div", {
-  class: "blocks scroll", tabindex: 0, role: "group", "aria-label": "the numbers of q",
+  class: "blocks scroll",
+  tabindex: 0,
+  role: "group",
+  "aria-label": "the numbers of q",
 });
 blocks.addEventListener("click", (event) => {
   if (!event.target.dataset.value) return;
@@ -115,14 +178,17 @@ function again(at = 0) {
 }
 
 function draw() {
-  const path = PATHS[state.path], { tell } = path[state.at], { numbers, wanted, shape } = compute(state);
+  const path = PATHS[state.path],
+    { tell } = path[state.at],
+    { numbers, wanted, shape } = compute(state);
   code.replaceChildren();
   path.forEach((step, at) => {
     const item = add(code, "li", at === state.at ? { "aria-current": "step" } : {});
     add(item, "code", {}, step.code);
     add(item, "span", {}, `(${[...step.shape].join(", ")}) = (${numbersOf(step.shape, sizes).join(", ")})`);
   });
-  const wrong = drawBlocks(shape, numbers, wanted), { followed } = state;
+  const wrong = drawBlocks(shape, numbers, wanted),
+    { followed } = state;
   const place = placeOf(numbers.indexOf(followed), numbersOf(shape, sizes)).join(", ");
   const misplaced = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
   say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${labelOf(followed)} is q[${place}].`);
@@ -140,7 +206,8 @@ function placeOf(at, shape) {
 
 function tellWrong(shape) {
   return {
-    ASD: "The shape is right, the content is not: view cuts the numbers in reading order, so head 0 gets parts " +
+    ASD:
+      "The shape is right, the content is not: view cuts the numbers in reading order, so head 0 gets parts " +
       "of other heads, too, and nothing of the last token.",
     SAD: "Swapping does not repair it: the blocks of the tokens are mixed, too.",
     SH: "The shape is right again, so torch raises no error, but a row no longer holds the numbers of one token.",
@@ -150,7 +217,8 @@ function tellWrong(shape) {
 // One table for each index of the first dimension; returns how many numbers are not where they should be.
 function drawBlocks(shape, numbers, wanted) {
   const [count, rows, columns] = shape === "SH" ? [1, sizes.S, sizes.H] : numbersOf(shape, sizes);
-  const titles = { S: nameOf, A: headOf }, named = titles[shape.at(-2)];
+  const titles = { S: nameOf, A: headOf },
+    named = titles[shape.at(-2)];
   blocks.replaceChildren();
   const colours = getComputedStyle(root).getPropertyValue("--heads").trim().split(" ");
   let wrong = 0;
@@ -163,7 +231,9 @@ function drawBlocks(shape, numbers, wanted) {
       const line = add(body, "tr");
       add(line, "th", { scope: "row" }, named(i));
       for (const j of range(columns)) {
-        const at = (block * rows + i) * columns + j, number = numbers[at], cell = add(line, "td", { "data-key": number });
+        const at = (block * rows + i) * columns + j,
+          number = numbers[at],
+          cell = add(line, "td", { "data-key": number });
         show(cell, number);
         cell.textContent = labelOf(number);
         cell.style.setProperty("--head", colours[Math.floor((number % sizes.H) / sizes.D)]);

@@ -1,19 +1,36 @@
 // A token's first vector: word + position + token type stand on each other, number by number, and LayerNorm moves and stretches the sum.
 
-explain("Choose a word, a position and a token type, then press “LayerNorm”; drag a column to change the word's number.");
+explain(
+  "Choose a word, a position and a token type, then press “LayerNorm”; drag a column to change the word's number.",
+);
 
-const { names, reach, first, eps } = data, all = Object.fromEntries(Object.entries(data.tables).map(([key, text]) => [key, unpack(text, data.size)]));
+const { names, reach, first, eps } = data,
+  all = Object.fromEntries(Object.entries(data.tables).map(([key, text]) => [key, unpack(text, data.size)]));
 // Long vectors begin with eight numbers, which can be added up on sight; a button shows the rest.
-const FEW = 8, long = data.size > 16, KINDS = ["word", "position", "type"];
-const state = { size: long ? FEW : data.size, name: 0, at: Math.min(1, all.position.length - 1), kind: 0, changes: {}, trained: false, norm: false };
+const FEW = 8,
+  long = data.size > 16,
+  KINDS = ["word", "position", "type"];
+const state = {
+  size: long ? FEW : data.size,
+  name: 0,
+  at: Math.min(1, all.position.length - 1),
+  kind: 0,
+  changes: {},
+  trained: false,
+  norm: false,
+};
 state.chosen = first < state.size ? first : 0;
 
 // The three vectors, their sum, and LayerNorm of it. `changes` are numbers of the word that a reader moved.
 function compute({ size, name, at, kind, changes, trained }) {
-  const take = (row) => row.slice(0, size), word = take(all.word[name]).map((number, i) => changes[i] ?? number);
-  const parts = [word, take(all.position[at]), take(all.type[kind])], total = word.map((_, i) => sum(parts.map((part) => part[i])));
-  const [mean, deviation] = spread(total), root = Math.sqrt(deviation ** 2 + eps);
-  const gamma = total.map((_, i) => (trained ? all.weight[0][i] : 1)), beta = total.map((_, i) => (trained ? all.bias[0][i] : 0));
+  const take = (row) => row.slice(0, size),
+    word = take(all.word[name]).map((number, i) => changes[i] ?? number);
+  const parts = [word, take(all.position[at]), take(all.type[kind])],
+    total = word.map((_, i) => sum(parts.map((part) => part[i])));
+  const [mean, deviation] = spread(total),
+    root = Math.sqrt(deviation ** 2 + eps);
+  const gamma = total.map((_, i) => (trained ? all.weight[0][i] : 1)),
+    beta = total.map((_, i) => (trained ? all.bias[0][i] : 0));
   const normed = total.map((number, i) => ((number - mean) / root) * gamma[i] + beta[i]);
   return { parts, total, mean, deviation, root, gamma, beta, normed, moments: spread(normed) };
 }
@@ -23,7 +40,11 @@ function spread(values) {
   return [mean, Math.sqrt(sum(values.map((number) => (number - mean) ** 2)) / values.length)]; // biased, as in LayerNorm
 }
 
-add(document.head, "style", {}, `
+add(
+  document.head,
+  "style",
+  {},
+  `
   .stack { width: 100%; height: 260px; background: var(--faint); overflow: hidden; cursor: pointer; }
   .stack:focus-visible { outline-offset: 2px; }
   .stack path { vector-effect: non-scaling-stroke; }
@@ -49,16 +70,25 @@ add(document.head, "style", {}, `
     .around { grid-template-columns: 64px minmax(0, 1fr); gap: 0 2px; }
     .swatch { width: 7px; height: 7px; margin-right: 2px; }
   }
-`);
+`,
+);
 
 const controls = add(figure, "div", { class: "controls" });
 const select = add(add(controls, "label", {}, "word "), "select", { style: "max-width: 180px" });
 names.forEach((name) => add(select, "option", {}, name));
-select.addEventListener("change", () => change({ name: select.selectedIndex, changes: {} }, "Another word, another vector from the table of words. "));
+select.addEventListener("change", () =>
+  change({ name: select.selectedIndex, changes: {} }, "Another word, another vector from the table of words. "),
+);
 slider(controls, "+ position", { min: 0, max: all.position.length - 1, value: state.at }, (at) =>
-  change({ at }, "The word's vector is the same at every position; the position's vector, and so the sum, changes. "));
-choice(controls, "+ token type", all.type.map((_, i) => `${i}`), "0", (kind) =>
-  change({ kind: +kind }, "The token type distinguishes a pair's first text from its second. "));
+  change({ at }, "The word's vector is the same at every position; the position's vector, and so the sum, changes. "),
+);
+choice(
+  controls,
+  "+ token type",
+  all.type.map((_, i) => `${i}`),
+  "0",
+  (kind) => change({ kind: +kind }, "The token type distinguishes a pair's first text from its second. "),
+);
 const buttons = add(figure, "div", { class: "controls" });
 const press = (text, act) => add(buttons, "button", { type: "button" }, text).addEventListener("click", act);
 press("LayerNorm", ({ target }) => {
@@ -66,34 +96,49 @@ press("LayerNorm", ({ target }) => {
   change({ norm: !state.norm });
 });
 buttons.firstChild.setAttribute("aria-pressed", false);
-const trained = all.weight && tick(buttons, "with the trained γ and β", false, (on) => {
-  if (on) buttons.firstChild.setAttribute("aria-pressed", true);
-  change({ trained: on, norm: on || state.norm });
-});
+const trained =
+  all.weight &&
+  tick(buttons, "with the trained γ and β", false, (on) => {
+    if (on) buttons.firstChild.setAttribute("aria-pressed", true);
+    change({ trained: on, norm: on || state.norm });
+  });
 if (long) {
   press(`now all ${data.size} numbers`, ({ target }) => {
     const size = state.size === FEW ? data.size : FEW;
     target.textContent = size === FEW ? `now all ${data.size} numbers` : `the first ${FEW} alone`;
-    change({ size, changes: {}, chosen: size > FEW ? first : Math.min(state.chosen, FEW - 1) }, size > FEW ? `The same for all ${size} numbers. ` : "");
+    change(
+      { size, changes: {}, chosen: size > FEW ? first : Math.min(state.chosen, FEW - 1) },
+      size > FEW ? `The same for all ${size} numbers. ` : "",
+    );
   });
 }
 
 // Few numbers are written below their columns, and added up by eye: what is written adds up exactly, digit by digit.
-const isFew = () => state.size <= FEW + 4, digits = reach < 1 ? 3 : 2, narrow = window.matchMedia("(max-width: 500px)");
+const isFew = () => state.size <= FEW + 4,
+  digits = reach < 1 ? 3 : 2,
+  narrow = window.matchMedia("(max-width: 500px)");
 const rounded = (number) => Math.round(number * 10 ** digits) / 10 ** digits;
 const brief = (text) => (narrow.matches ? text.replace(/^(−?)0\./, "$1.") : text);
 const highest = (rows) => Math.max(...rows.flat().map(Math.abs));
 let limit = 0; // as high as the picture while nothing is normalised
 
-const around = add(figure, "div", { class: "around" }), scale = add(around, "div", { class: "scale" });
+const around = add(figure, "div", { class: "around" }),
+  scale = add(around, "div", { class: "scale" });
 const svg = add(around, "svg", { class: "stack", preserveAspectRatio: "none", role: "spinbutton", tabindex: 0 });
-const shape = (kind, more) => add(svg, "path", { class: kind, ...more }), marked = shape("marked"), band = shape("band");
+const shape = (kind, more) => add(svg, "path", { class: kind, ...more }),
+  marked = shape("marked"),
+  band = shape("band");
 // Each part in two colours, for above and below zero: the word pale, the position darker, the token type darkest
-const bars = [0.4, 0.7, 1].map((strong) => ["above", "below"].map((sign) => shape("part", { fill: `var(--${sign})`, "fill-opacity": strong })));
+const bars = [0.4, 0.7, 1].map((strong) =>
+  ["above", "below"].map((sign) => shape("part", { fill: `var(--${sign})`, "fill-opacity": strong })),
+);
 const normals = ["above", "below"].map((sign) => shape("normal", { fill: `var(--${sign})` }));
-const zero = shape("zero"), mean = shape("mean"), ticks = shape("sum");
+const zero = shape("zero"),
+  mean = shape("mean"),
+  ticks = shape("sum");
 const lines = ["", "word", "position", "type", "sum", "LayerNorm"].map((title, i) => {
-  const row = add(around, "div", { class: `written ${i === 4 ? "total" : ""}` }), name = add(row, "span");
+  const row = add(around, "div", { class: `written ${i === 4 ? "total" : ""}` }),
+    name = add(row, "span");
   if (i > 0 && i < 4) add(name, "span", { class: "swatch", style: `opacity: ${[0.4, 0.7, 1][i - 1]}` });
   name.append(title);
   return { row, numbers: add(row, "div") };
@@ -102,18 +147,28 @@ figure.append(document.getElementById("say"));
 
 // The bottom and top of the picture are −1 and 1. `phase` goes from 0, the sum, over 1, its mean in the middle, to 2, LayerNorm.
 function picture([phase, limit, ...flat]) {
-  const { size } = state, row = (i) => flat.slice(i * size, (i + 1) * size), parts = [row(0), row(1), row(2)], gamma = row(3), beta = row(4);
-  const total = parts[0].map((_, i) => sum(parts.map((part) => part[i]))), [middle, deviation] = spread(total);
-  const [move, grow] = [Math.min(1, phase), Math.max(0, phase - 1)], root = Math.sqrt(deviation ** 2 + eps);
-  const at = (number, i = null) => (number - move * middle) * ((1 - grow) / limit + (grow * (i === null ? 1 : gamma[i])) / root / NORMAL) +
+  const { size } = state,
+    row = (i) => flat.slice(i * size, (i + 1) * size),
+    parts = [row(0), row(1), row(2)],
+    gamma = row(3),
+    beta = row(4);
+  const total = parts[0].map((_, i) => sum(parts.map((part) => part[i]))),
+    [middle, deviation] = spread(total);
+  const [move, grow] = [Math.min(1, phase), Math.max(0, phase - 1)],
+    root = Math.sqrt(deviation ** 2 + eps);
+  const at = (number, i = null) =>
+    (number - move * middle) * ((1 - grow) / limit + (grow * (i === null ? 1 : gamma[i])) / root / NORMAL) +
     (i === null ? 0 : (grow * beta[i]) / NORMAL);
-  const wide = size > 16 ? 1 : 0.28, bar = (x, from, to, across = wide) => `M${x} ${-from}h${across}V${-to}h${-across}z`;
-  const shapes = bars.map(() => ["", ""]), normed = ["", ""];
+  const wide = size > 16 ? 1 : 0.28,
+    bar = (x, from, to, across = wide) => `M${x} ${-from}h${across}V${-to}h${-across}z`;
+  const shapes = bars.map(() => ["", ""]),
+    normed = ["", ""];
   let tops = "";
   total.forEach((number, i) => {
     let level = 0;
     parts.forEach((part, k) => {
-      const x = i + (size > 16 ? 0 : 0.08 + k * 0.28), next = level + part[i];
+      const x = i + (size > 16 ? 0 : 0.08 + k * 0.28),
+        next = level + part[i];
       shapes[k][+(part[i] < 0)] += bar(x, at(level, i), at(next, i));
       level = next;
     });
@@ -126,15 +181,20 @@ function picture([phase, limit, ...flat]) {
   set(zero, { d: `M0 ${-(1 - grow) * at(0)}H${size}` });
   set(mean, { d: `M0 ${-at(middle)}H${size}`, visibility: grow === 1 && state.trained ? "hidden" : "visible" });
   const [low, high] = [-1, 1].map((sign) => at(middle + sign * root));
-  set(band, { d: `M0 ${-low}V${-high}H${size}V${-low}z`, visibility: grow === 1 && state.trained ? "hidden" : "visible" });
+  set(band, {
+    d: `M0 ${-low}V${-high}H${size}V${-low}z`,
+    visibility: grow === 1 && state.trained ? "hidden" : "visible",
+  });
   label(phase, limit, at(middle), at(0), middle, high);
 }
 const NORMAL = 3.2; // of the normalised numbers, as high as the picture: grows with them
 
 function label(phase, limit, about, base, middle, high) {
   scale.replaceChildren();
-  const put = (text, height, kind = "") => add(scale, "span", { class: kind, style: `top: ${130 - 130 * height}px` }, text);
-  const done = phase === 2, top = done ? format(NORMAL, 1) : `${format(limit)}`;
+  const put = (text, height, kind = "") =>
+    add(scale, "span", { class: kind, style: `top: ${130 - 130 * height}px` }, text);
+  const done = phase === 2,
+    top = done ? format(NORMAL, 1) : `${format(limit)}`;
   if (phase > 0 && !done) return;
   put(top, 0.93);
   put(`\u2212${top}`, -0.93);
@@ -152,10 +212,21 @@ function change(chosen, news = "") {
 }
 
 function draw(news = "") {
-  const now = compute(state), { parts, total, mean: middle, deviation, gamma, beta, normed, moments } = now, { size, chosen } = state;
-  if (!dragging || !limit) limit = Math.max(highest(all.word.map((row) => row.slice(0, size))), highest([...parts, total, parts[0].map((n, i) => n + parts[1][i])])) * 1.06 || 1;
-  set(svg, { viewBox: `0 -1 ${size} 2`, "aria-label": `${size} columns of three parts`, "aria-valuenow": parts[0][chosen],
-    "aria-valuetext": `number ${chosen}: word ${format(parts[0][chosen], 3)}, sum ${format(total[chosen], 3)}` });
+  const now = compute(state),
+    { parts, total, mean: middle, deviation, gamma, beta, normed, moments } = now,
+    { size, chosen } = state;
+  if (!dragging || !limit)
+    limit =
+      Math.max(
+        highest(all.word.map((row) => row.slice(0, size))),
+        highest([...parts, total, parts[0].map((n, i) => n + parts[1][i])]),
+      ) * 1.06 || 1;
+  set(svg, {
+    viewBox: `0 -1 ${size} 2`,
+    "aria-label": `${size} columns of three parts`,
+    "aria-valuenow": parts[0][chosen],
+    "aria-valuetext": `number ${chosen}: word ${format(parts[0][chosen], 3)}, sum ${format(total[chosen], 3)}`,
+  });
   svg.style.touchAction = size > 16 ? "pan-y" : "none";
   set(marked, { d: `M${chosen - (size > 16 ? 1 : 0)} -1h${size > 16 ? 3 : 1}v2h${size > 16 ? -3 : -1}z` });
   glide(svg, [state.norm ? 2 : 0, limit, ...parts.flat(), ...gamma, ...beta], picture, shownBy.get(svg), 600);
@@ -170,18 +241,25 @@ function draw(news = "") {
       if (k) one.dataset.value = k === 4 ? total[i] : texts[k - 1][i];
     });
   });
-  const whole = state.trained ? "With the trained γ and β, each number gets a scale and a shift of its own" : "LayerNorm moves the mean to 0 and stretches until the std is 1";
-  const one = isFew() ? "" : ` Number ${chosen}: ${parts.map((part) => format(part[chosen], 3)).join(" + ")} = ${format(total[chosen], 3)}${state.norm ? `, and ${format(normed[chosen])} after LayerNorm` : ""}.`;
+  const whole = state.trained
+    ? "With the trained γ and β, each number gets a scale and a shift of its own"
+    : "LayerNorm moves the mean to 0 and stretches until the std is 1";
+  const one = isFew()
+    ? ""
+    : ` Number ${chosen}: ${parts.map((part) => format(part[chosen], 3)).join(" + ")} = ${format(total[chosen], 3)}${state.norm ? `, and ${format(normed[chosen])} after LayerNorm` : ""}.`;
   const [mean, std] = state.norm ? moments : [middle, deviation];
-  say(`${news || `“${names[state.name]}” at position ${state.at}: three vectors are added. `}` +
-    `${state.norm ? `${whole}: now the mean is` : "The sum has the mean"} ${format(mean, 3)} and the standard deviation (std) ${format(std, 3)}.${one}`);
+  say(
+    `${news || `“${names[state.name]}” at position ${state.at}: three vectors are added. `}` +
+      `${state.norm ? `${whole}: now the mean is` : "The sum has the mean"} ${format(mean, 3)} and the standard deviation (std) ${format(std, 3)}.${one}`,
+  );
 }
 
 // A press marks a column. With few columns, a drag moves the word's number by as much as the pointer.
 let held = null;
 svg.addEventListener("pointerdown", ({ pointerId, clientX, clientY }) => {
   svg.setPointerCapture(pointerId);
-  const { x, width } = svg.getBoundingClientRect(), chosen = Math.max(0, Math.min(state.size - 1, Math.floor((state.size * (clientX - x)) / width)));
+  const { x, width } = svg.getBoundingClientRect(),
+    chosen = Math.max(0, Math.min(state.size - 1, Math.floor((state.size * (clientX - x)) / width)));
   held = { chosen, y: clientY, from: compute(state).parts[0][chosen] };
   change({ chosen });
 });
@@ -191,7 +269,10 @@ svg.addEventListener("pointermove", ({ pointerId, clientY }) => {
 });
 function move(at, number) {
   const most = 2 * Math.max(reach, limit);
-  change({ changes: { ...state.changes, [at]: Math.max(-most, Math.min(most, number)) } }, "You changed one number of the sum; LayerNorm would change all. ");
+  change(
+    { changes: { ...state.changes, [at]: Math.max(-most, Math.min(most, number)) } },
+    "You changed one number of the sum; LayerNorm would change all. ",
+  );
 }
 svg.addEventListener("pointerup", () => draw()); // the scale waits for the end of a drag
 // By keyboard: ← and → choose a column, ↑ and ↓ change its word.

@@ -6,7 +6,11 @@ const readVocabulary = (text) => new Map(text.split("\n").map((token, id) => [to
 
 // What cuts a text into words, special tokens and punctuation among them
 function makeSplitter(rules) {
-  const kinds = [["C", /^[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u], ["P", /^\p{P}/u], ["Mn", /^\p{Mn}/u]];
+  const kinds = [
+    ["C", /^[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u],
+    ["P", /^\p{P}/u],
+    ["Mn", /^\p{Mn}/u],
+  ];
   const space = /^[\p{Zs}\p{Zl}\p{Zp}]/u;
 
   function within(character, ranges) {
@@ -51,10 +55,12 @@ function makeSplitter(rules) {
 // Greedy longest match from the left: each piece that is tried, the longest first, with its id if it has one. A special
 // token stays whole, and of a word that is too long nothing is tried.
 function findTries(word, ids, rules) {
-  const characters = [...word], tries = [];
+  const characters = [...word],
+    tries = [];
   if (SPECIAL.test(word) || characters.length > rules.longest) return tries;
-  for (let start = 0, end = characters.length; start < end;) {
-    const piece = (start ? "##" : "") + characters.slice(start, end).join(""), id = ids.get(piece);
+  for (let start = 0, end = characters.length; start < end; ) {
+    const piece = (start ? "##" : "") + characters.slice(start, end).join(""),
+      id = ids.get(piece);
     tries.push({ start, end, piece, id });
     if (id === undefined) end--;
     else [start, end] = [end, characters.length];
@@ -70,7 +76,8 @@ function keepPieces(word, tries) {
 }
 
 function makeTokenizer(vocabulary, rules) {
-  const ids = readVocabulary(vocabulary), split = makeSplitter(rules);
+  const ids = readVocabulary(vocabulary),
+    split = makeSplitter(rules);
   const tokenize = (text) => split(text).flatMap((word) => keepPieces(word, findTries(word, ids, rules)));
 
   // [CLS] text [SEP], and pair [SEP] if there is one: tokens, their ids, and 0 or 1 for the sentence each is of

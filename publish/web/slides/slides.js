@@ -20,29 +20,36 @@ function hang() {
   }
 }
 
-const kindOf = (picture) => (picture.matches("iframe") ? "frame" : /^data:image\/svg|\.svg$/.test(picture.src) ? "svg" : "png");
+const kindOf = (picture) =>
+  picture.matches("iframe") ? "frame" : /^data:image\/svg|\.svg$/.test(picture.src) ? "svg" : "png";
 
 // The height available on a slide, less the line that repeats the heading if the slide has none.
 const roomOn = (slide) => SLIDE.height - (headings(slide).length ? 0 : RUNNING);
 
 // The height of a slide at the smallest text size and the minimum height of its pictures.
 function heightOf(slide) {
-  const pictures = [...slide.querySelectorAll("img, iframe")], before = pictures.map((one) => one.style.height);
+  const pictures = [...slide.querySelectorAll("img, iframe")],
+    before = pictures.map((one) => one.style.height);
   for (const one of pictures) {
-    const kind = kindOf(one), across = (one.clientWidth / one.naturalWidth) * one.naturalHeight;
+    const kind = kindOf(one),
+      across = (one.clientWidth / one.naturalWidth) * one.naturalHeight;
     const own = { png: Math.min(across, one.naturalHeight * LEGIBLE), svg: across, frame: Infinity }[kind];
     one.style.height = `${Math.min(own, PICTURE[kind])}px`;
   }
   const height = slide.scrollHeight;
-  pictures.forEach((one, at) => { one.style.height = before[at]; });
+  pictures.forEach((one, at) => {
+    one.style.height = before[at];
+  });
   return height;
 }
 
 // Split a cell: text up to and after a picture, code and the figure it draws, or a picture and the output below it.
 function partsOf(cell) {
-  const text = cell.querySelector(".jp-MarkdownOutput"), at = [...(text?.children ?? [])].findIndex((one) => one.querySelector("img"));
+  const text = cell.querySelector(".jp-MarkdownOutput"),
+    at = [...(text?.children ?? [])].findIndex((one) => one.querySelector("img"));
   const below = text ? [...text.children].slice(at < 0 ? Infinity : at + 1) : [];
-  if (cell.querySelector(".jp-Cell-inputWrapper pre")) below.push(...cell.querySelectorAll(".jp-Cell-outputWrapper:has(img, iframe)"));
+  if (cell.querySelector(".jp-Cell-inputWrapper pre"))
+    below.push(...cell.querySelectorAll(".jp-Cell-outputWrapper:has(img, iframe)"));
   else below.push(...cell.querySelectorAll(".jp-OutputArea-child:has(img, iframe) ~ .jp-OutputArea-child"));
   if (!below.length) return [cell];
   const rest = cell.cloneNode(false);
@@ -87,8 +94,10 @@ function gather() {
     const room = roomOn(slide);
     let next = slide.nextElementSibling;
     while (slide.isConnected && next && !headings(next).length && heights.get(slide) + heights.get(next) <= room) {
-      const step = slide.lastElementChild, isPart = next.matches(".part");
-      if (isPart && step?.matches("div.fragment")) step.append(...next.childNodes); // never before the content it belongs to
+      const step = slide.lastElementChild,
+        isPart = next.matches(".part");
+      if (isPart && step?.matches("div.fragment"))
+        step.append(...next.childNodes); // never before the content it belongs to
       else {
         const joined = Object.assign(document.createElement("div"), { className: isPart ? "" : "fragment" });
         joined.append(...next.childNodes);
@@ -100,7 +109,9 @@ function gather() {
     }
     slide.firstElementChild?.classList.remove("fragment"); // the first element of a slide is always visible
   }
-  leaves().filter(isShortCall).forEach((slide) => slide.remove());
+  leaves()
+    .filter(isShortCall)
+    .forEach((slide) => slide.remove());
   document.body.classList.remove("measuring");
 }
 
@@ -112,8 +123,11 @@ function nameSections() {
     const own = headings(slide);
     const running = Object.assign(document.createElement("p"), { className: "running" });
     const bold = [...slide.querySelectorAll("aside strong")].map((one) => one.textContent);
-    const finding = bold.find((text) => text.split(/\s+/).length >= 4 && /[^?]$/.test(text) && !/^What (you|it) /.test(text)) ?? "";
-    const [first, last] = [own.length ? "" : title, finding].map((text) => Object.assign(document.createElement("span"), { textContent: text }));
+    const finding =
+      bold.find((text) => text.split(/\s+/).length >= 4 && /[^?]$/.test(text) && !/^What (you|it) /.test(text)) ?? "";
+    const [first, last] = [own.length ? "" : title, finding].map((text) =>
+      Object.assign(document.createElement("span"), { textContent: text }),
+    );
     running.append(first, last);
     if (!own.length) slide.prepend(running);
     else if (finding && heightOf(slide) + RUNNING <= SLIDE.height) own.at(-1).after(running);
@@ -132,7 +146,8 @@ function nameSections() {
 // uses less than two fifths of its height.
 function grow(slide, sizes, set) {
   const code = [...slide.querySelectorAll("pre")];
-  const lines = () => code.reduce((sum, one) => sum + Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).fontSize)), 0);
+  const lines = () =>
+    code.reduce((sum, one) => sum + Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).fontSize)), 0);
   set("");
   const before = lines();
   let used = slide.scrollHeight;
@@ -148,7 +163,8 @@ function grow(slide, sizes, set) {
 // Enlarge a view alone on its slide as far as it fits without scrolling. Each size is tried, because a narrower page is
 // also taller: computing it from the current height would enlarge and shrink the view forever.
 function enlarge(frame, room) {
-  const inside = frame.contentDocument, drawing = inside?.querySelector("#vis, #figure");
+  const inside = frame.contentDocument,
+    drawing = inside?.querySelector("#vis, #figure");
   if (!drawing) return;
   for (let times = 1.9; times > 1; times -= 0.05) {
     frame.style.width = `${100 / times}%`;
@@ -167,8 +183,12 @@ function fit(slide) {
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   if (!pictures.length) {
     slide.style.setProperty("--code", "");
-    grow(slide, [28, 30, 32, 34, 36, 38, 40, 42, 44, 46], (size) => { slide.style.fontSize = size; });
-    grow(slide, [26, 28, 30, 32, 34, 36, 38, 40], (size) => { slide.style.setProperty("--code", size); });
+    grow(slide, [28, 30, 32, 34, 36, 38, 40, 42, 44, 46], (size) => {
+      slide.style.fontSize = size;
+    });
+    grow(slide, [26, 28, 30, 32, 34, 36, 38, 40], (size) => {
+      slide.style.setProperty("--code", size);
+    });
   }
   const over = (slide.scrollHeight - SLIDE.height) / pictures.length;
   if (over > 0) for (const one of pictures) one.style.maxHeight = `${Math.max(160, one.offsetHeight - over)}px`;
@@ -184,13 +204,18 @@ function shareKeys({ target: frame }) {
     const choosing = inside.activeElement?.matches("select, input:not([type=range])");
     if (byPointer && !choosing) inside.activeElement?.blur();
   };
-  inside.addEventListener("pointerdown", () => { byPointer = true; });
+  inside.addEventListener("pointerdown", () => {
+    byPointer = true;
+  });
   inside.addEventListener("click", () => setTimeout(leave));
-  inside.addEventListener("change", () => { if (byPointer) inside.activeElement?.blur(); });
+  inside.addEventListener("change", () => {
+    if (byPointer) inside.activeElement?.blur();
+  });
   inside.defaultView.addEventListener("keydown", (event) => {
     byPointer = false;
     const turns = ["PageUp", "PageDown"].includes(event.key);
-    const typing = event.target.closest?.("select, input, button, [tabindex]") || event.ctrlKey || event.altKey || event.metaKey;
+    const typing =
+      event.target.closest?.("select, input, button, [tabindex]") || event.ctrlKey || event.altKey || event.metaKey;
     if (event.defaultPrevented || (typing && !turns) || event.key === "Tab") return;
     event.preventDefault();
     Reveal.triggerKey(event.keyCode);
@@ -207,8 +232,15 @@ async function start() {
   Reveal.on("ready", ({ currentSlide }) => fit(currentSlide));
   Reveal.on("slidechanged", ({ currentSlide }) => fit(currentSlide));
   Reveal.initialize({
-    ...SLIDE, margin: 0.02, center: false, hash: true, transition: "none",
-    slideNumber: "c/t", navigationMode: "linear", pdfSeparateFragments: false, plugins: [RevealNotes],
+    ...SLIDE,
+    margin: 0.02,
+    center: false,
+    hash: true,
+    transition: "none",
+    slideNumber: "c/t",
+    navigationMode: "linear",
+    pdfSeparateFragments: false,
+    plugins: [RevealNotes],
   });
   const grown = new ResizeObserver(() => fit(Reveal.getCurrentSlide())); // a view grows when it is rendered
   for (const frame of document.querySelectorAll("iframe")) {
