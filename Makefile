@@ -147,14 +147,13 @@ style: $(DEV_INSTALLED)
 BIOME := $(VENV)-biome/node_modules/.bin/biome
 biome = @if command -v $(NPM) > /dev/null; then test -x $(BIOME) || \
 	$(NPM) install --silent --no-audit --no-fund --prefix $(VENV)-biome @biomejs/biome@2.6.8; $(BIOME) $(1); \
-	else echo "npm is not installed, so biome does not read the JavaScript."; fi
+	else echo "npm is not installed, so the JavaScript is not checked."; fi
 
 js:  ## format the JavaScript and look for mistakes in it, with biome (needs npm)
-	$(call biome,format --write .)
-	$(call biome,lint .)
+	$(call biome,check --write .)
 
 lint: style  ## check style, that the notebooks contain the definitions of utils, and GitHub's files against their schemas
-	$(call biome,lint .)
+	$(call biome,check .)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml

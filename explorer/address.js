@@ -1,5 +1,5 @@
-// The page's address holds the texts and choices, so that a link restores them. Opening such a link does not load the model:
-// until the reader does, the link's text waits in the boxes.
+// The page's address holds the texts and choices, so that a link restores them. Opening such a link does not load the
+// model: until the reader does, the link's text waits in the boxes.
 function makeAddress() {
   const numbers = ["l", "h", "t", "k", "d"],
     texts = ["s", "s2", "keep", "keep2", "control", "b", "c"];

@@ -213,7 +213,8 @@ class Rows {
     values.forEach((value, i) => {
       const pixel = [...colour(value, limit, palette), 255],
         first = Math.floor(i / columns) * height * columns + (i % columns);
-      for (let y = 0; y < height - 1; y++) picture.data.set(pixel, 4 * (first + y * columns)); // the last line stays empty, to separate the rows
+      // the last line stays empty, to separate the rows
+      for (let y = 0; y < height - 1; y++) picture.data.set(pixel, 4 * (first + y * columns));
     });
     this.canvas.getContext("2d").putImageData(picture, 0, 0);
     this.canvas.style.height = `calc(${tokens.length} * var(--row))`;

@@ -47,7 +47,9 @@ function makeEnding() {
         ? "Both are equally near."
         : `The ${other > control ? "second sentence" : "control"} is nearer, by ${written(apart)}.`;
     by("nearer").textContent =
-      `“${name}” and “${compared[0].text}” have the cosine ${written(other)}; with the control, “${compared[1].text}”, it is ${written(control)}. ${nearer}`;
+      `“${name}” and “${compared[0].text}” have the cosine ${written(other)}; ` +
+      `with the control, “${compared[1].text}”, it is ${written(control)}. ` +
+      `${nearer}`;
     const at = +by("near-with").value,
       { tokens, last, vector, shares } = compared[at];
     if (last)
@@ -86,7 +88,10 @@ function makeEnding() {
       {
         viewBox: "0 0 360 192",
         role: "img",
-        "aria-label": `Cosine between the embedding of ${quoted(followed.token)} and its vector after each layer: ${own.map((value) => written(value)).join(", ")}. Mean of the other tokens: ${mean.map((value) => written(value)).join(", ")}.`,
+        "aria-label":
+          `Cosine between the embedding of ${quoted(followed.token)} and its vector after each layer: ` +
+          `${own.map((value) => written(value)).join(", ")}. Mean of the other tokens: ` +
+          `${mean.map((value) => written(value)).join(", ")}.`,
       },
       drawing("line", { x1: 16, x2: 344, y1: y(0), y2: y(0), class: "axis" }),
       line(mean, "others"),
@@ -96,7 +101,8 @@ function makeEnding() {
     );
     by("curve").replaceChildren(picture);
     by("turned").textContent =
-      `0 is the embedding itself, ${L} what the last layer gives. Solid: ${quoted(followed.token)}, which ends at ${written(own[L])}. Dashed: the mean of the other tokens, ${written(mean[L])}.`;
+      `0 is the embedding itself, ${L} what the last layer gives. Solid: ${quoted(followed.token)}, which ends at ` +
+      `${written(own[L])}. Dashed: the mean of the other tokens, ${written(mean[L])}.`;
   }
 
   // Send two texts through the encoder: those in the boxes, or the two that the text is compared with now

@@ -141,8 +141,8 @@ function showText(next) {
   if (isOwn && parts.tour.at === null) drawPicture(); // a tour keeps the picture, and so its place on the page
 }
 
-// Draw the text that is shown in the picture at the top: it has a sentence of its own until the reader sends one. A new frame
-// takes the place of the old one once it is drawn.
+// Draw the text that is shown in the picture at the top: it has a sentence of its own until the reader sends one. A new
+// frame takes the place of the old one once it is drawn.
 let isOwn = false,
   picture = document.querySelector("#opening iframe"),
   coming;
@@ -234,7 +234,8 @@ function tell(weights) {
   const next = layer + 1 < L ? `It is what layer ${layer + 1} reads.` : "No layer follows.";
   by("onwards").textContent = next;
   by("moved").textContent =
-    `From its embedding to here, ${quoted(token)} has turned: the cosine between the two vectors is ${written(turned(token)[L])}.`;
+    `From its embedding to here, ${quoted(token)} has turned: the cosine between the two vectors is ` +
+    `${written(turned(token)[L])}.`;
 }
 
 // Show a message; for a wrong input, as an error
@@ -361,7 +362,9 @@ function start() {
   if (location.protocol === "file:") {
     by("fields").disabled = true;
     by("promise").textContent =
-      "This page was opened from a folder, and browsers do not let such a page load a model. So it shows its saved sentence only. For your own, run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/explorer.html.";
+      "This page was opened from a folder, and browsers do not let such a page load a model. " +
+      "So it shows its saved sentence only. For your own, run python -m http.server --bind 127.0.0.1 -d site and " +
+      "open http://127.0.0.1:8000/explorer.html.";
   }
   let pause;
   by("form").addEventListener("submit", (event) => {
@@ -374,7 +377,7 @@ function start() {
     if (live) pause = setTimeout(() => send(), 300);
   });
   for (const media of ["(prefers-color-scheme: dark)", "print"]) {
-    matchMedia(media).addEventListener("change", () => showText(shown)); // redraw in the colours of the screen or of paper
+    matchMedia(media).addEventListener("change", () => showText(shown)); // with other colours
   }
   Object.assign(parts, {
     score: makeOneScore(),

@@ -1,4 +1,5 @@
-// The followed token's path through the layers: how much attention it gives each token in each layer, animated or by steps.
+// The followed token's path through the layers: how much attention it gives each token in each layer, animated or by
+// steps.
 const PACE = 1400; // milliseconds per layer
 const WHOLE = 18; // pixels, the combined width of all attention weights
 
@@ -30,7 +31,9 @@ function makeFlow() {
           end = stacked;
         stacked += width;
         const path = drawing("path", {
-          d: `M${from},${top} C${middle},${top} ${middle},${end} ${to},${end} V${stacked} C${middle},${stacked} ${middle},${top + width} ${from},${top + width} Z`,
+          d:
+            `M${from},${top} C${middle},${top} ${middle},${end} ${to},${end} V${stacked} ` +
+            `C${middle},${stacked} ${middle},${top + width} ${from},${top + width} Z`,
           "data-ends": `${end - y(token)} ${stacked - y(token)}`,
           class: layer === part.depth - 1 ? "now" : "past",
         });
@@ -91,7 +94,11 @@ function makeFlow() {
     const row = part.weights[layer],
       order = tokens.map((_, i) => i).sort((a, b) => row[b] - row[a]);
     const most = order.slice(0, 3).map((i) => `${i === token ? "itself" : quoted(i)} (${written(row[i])})`);
-    return `Layer ${layer}: on average over its ${A} heads, ${quoted(token)} looks most at ${most.join(", ")}. The vector that attention adds is ${written(addedBy(token, layer))} times as long as the one that came in, which goes on.`;
+    return (
+      `Layer ${layer}: on average over its ${A} heads, ${quoted(token)} looks most at ${most.join(", ")}. ` +
+      `The vector that attention adds is ${written(addedBy(token, layer))} times as long as the one that came in, ` +
+      "which goes on."
+    );
   }
 
   function show(depth) {

@@ -32,30 +32,36 @@ const GUESSES = {
       return row.indexOf(Math.max(...row));
     },
     means: (right) =>
-      `${quoted(right)} gets the attention weight ${written(rowOfWeights()[right])}. A head has no list of words to look for: query and key decide, in each sentence again.`,
+      `${quoted(right)} gets the attention weight ${written(rowOfWeights()[right])}. ` +
+      "A head has no list of words to look for: query and key decide, in each sentence again.",
   },
   added: {
     covers: ["#attention-sum", "#attended"],
     ask: () =>
-      `In layer ${followed.layer}: how long is the vector that attention adds, compared with that of ${quoted(followed.token)} itself?`,
+      `In layer ${followed.layer}: how long is the vector that attention adds, compared with that of ` +
+      `${quoted(followed.token)} itself?`,
     choices: () => LENGTHS.map(([name]) => name),
     right: () => nearest(LENGTHS, addedBy(followed.token, followed.layer), byRatio),
     means: () =>
-      `It is ${times(addedBy(followed.token, followed.layer))} as long. The vector that came in goes on, and attention adds to it: that is why a token does not forget its word.`,
+      `It is ${times(addedBy(followed.token, followed.layer))} as long. The vector that came in goes on, and ` +
+      "attention adds to it: that is why a token does not forget its word.",
   },
   active: {
     covers: ["#feed-sum", "#output"],
     ask: () =>
-      `In layer ${followed.layer}: how many of the ${SIZES.I.toLocaleString("en")} units are above zero for ${quoted(followed.token)}?`,
+      `In layer ${followed.layer}: how many of the ${SIZES.I.toLocaleString("en")} units are above zero for ` +
+      `${quoted(followed.token)}?`,
     choices: () => SHARES.map(([name]) => name),
     right: () => nearest(SHARES, activeUnits(followed.token, followed.layer).own, byDifference),
     means: () =>
-      `${written(100 * activeUnits(followed.token, followed.layer).own, 0)} % are. Each unit reacts to its own pattern, and only some of them react to any one token.`,
+      `${written(100 * activeUnits(followed.token, followed.layer).own, 0)} % are. ` +
+      "Each unit reacts to its own pattern, and only some of them react to any one token.",
   },
   turned: {
     covers: ["#moved", "#final", "#turned", "#curve"],
     ask: () =>
-      `What is the cosine between the embedding of ${quoted(followed.token)} and its last vector? 1 would mean that its direction has not changed.`,
+      `What is the cosine between the embedding of ${quoted(followed.token)} and its last vector? ` +
+      "1 would mean that its direction has not changed.",
     choices: () => COSINES.map(([name]) => name),
     right: () => nearest(COSINES, turned(followed.token)[L], byDifference),
     means: () => `It is ${written(turned(followed.token)[L])}. Layer by layer the vector has taken up its sentence.`,

@@ -19,7 +19,8 @@ function makeModel(source, files) {
 
   function start() {
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    worker = new Worker(address, { type: "module" }); // a worker from a blob inherits the page's policy on what may be fetched
+    // a worker from a blob inherits the page's policy on what may be fetched
+    worker = new Worker(address, { type: "module" });
     worker.onerror = (event) => fail(event.message ?? "the worker did not start");
     worker.onmessage = ({ data: { call, value, error, loaded } }) => {
       if (loaded !== undefined) return watching.forEach((show) => show(loaded));

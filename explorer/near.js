@@ -90,10 +90,12 @@ function makeNear() {
           .slice(0, STRONG)
           .map((pair) => `“${sides[0][pair.i]}” with “${sides[1][pair.j]}” ${written(pair.share, 3)}`)
           .join(", ")}.${rest ? ` The ${rest} smallest have no line.` : ""}`;
-    else if (single)
+    else if (single) {
+      const partner = most && (i === undefined ? sides[0][most.i] : sides[1][most.j]);
       by("near-words").textContent =
-        `${named} with all tokens of the other sentence: ${of}${most === undefined ? "" : ` Most of it with “${i === undefined ? sides[0][most.i] : sides[1][most.j]}”, ${written(most.share, 3)}.`}`;
-    else by("near-words").textContent = `${named}: ${of}`;
+        `${named} with all tokens of the other sentence: ${of}` +
+        (most ? ` Most of it with “${partner}”, ${written(most.share, 3)}.` : "");
+    } else by("near-words").textContent = `${named}: ${of}`;
   }
 
   by("near-all").onclick = () => {

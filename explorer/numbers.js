@@ -1,4 +1,5 @@
-// Every number of the page, from a text's outputs. Nothing here draws: the tests compare it with torch, many states in one call.
+// Every number of the page, from a text's outputs. Nothing here draws: the tests compare it with torch, many states in
+// one call.
 
 // Decode numbers from base64: float32 or, in `half`, float16
 function unpackNumbers(packed, half = {}) {
@@ -110,7 +111,8 @@ const NOTCHES = 20; // steps of the slider on either side of √D
 const divisorAt = (notch) => Math.sqrt(D) + (notch / NOTCHES) * (notch < 0 ? Math.sqrt(D) - 1 : Math.sqrt(D));
 const entropyOf = (shares) => -shares.reduce((sum, share) => sum + (share > 0 ? share * Math.log2(share) : 0), 0);
 
-// Softmax of a row of products q · k after a division. The largest is subtracted first, so that the powers of e stay finite.
+// Softmax of a row of products q · k after a division. The largest is subtracted first, so that the powers of e stay
+// finite.
 function divided(products, divisor) {
   const largest = Math.max(...products);
   return softmaxTerms(products.map((value) => (value - largest) / divisor)).shares;
@@ -191,8 +193,9 @@ function sharesOf(one, other, a, b) {
   return product(one, other, H).map((value) => value / whole);
 }
 
-// Align two texts with the fewest tokens changed, inserted or removed. Each slot has the positions in one text (a) and in the
-// other (b) that correspond. Adjacent changed tokens are paired one to one, or form one slot if their counts differ.
+// Align two texts with the fewest tokens changed, inserted or removed. Each slot has the positions in one text (a) and
+// in the other (b) that correspond. Adjacent changed tokens are paired one to one, or form one slot if their counts
+// differ.
 function align(a, b) {
   const cost = Array.from({ length: a.length + 1 }, (_, i) =>
     Array.from({ length: b.length + 1 }, (__, j) => a.length - i + b.length - j),
@@ -251,7 +254,9 @@ function compareTexts(kept, text) {
   if (same === longer) return { equal: true };
   if (same < longer / 2)
     return {
-      apart: `${excerpt(text)} shares ${same} of ${longer} tokens with the kept sentence, [CLS] and [SEP] among them. That is too few to compare token by token: change a word or two.`,
+      apart:
+        `${excerpt(text)} shares ${same} of ${longer} tokens with the kept sentence, [CLS] and [SEP] among them. ` +
+        "That is too few to compare token by token: change a word or two.",
     };
   const sides = (side) => slots.map((slot) => slot[side]);
   const heads = Array.from({ length: L * A }, (_, i) => {

@@ -14,7 +14,8 @@ function makePair() {
         [from, to] = [compared.names[row], compared.names[column]];
       return Number.isNaN(value)
         ? `${from} is in one text only`
-        : `${place()}: ${from} looks at ${to}: ${written(before[row][column], 3)} kept, ${written(after[row][column], 3)} now, ${written(value, 3)}`;
+        : `${place()}: ${from} looks at ${to}: ${written(before[row][column], 3)} kept, ` +
+            `${written(after[row][column], 3)} now, ${written(value, 3)}`;
     },
     (row) => compared.slots[row].b.length && chooseToken(compared.slots[row].b[0]),
   );
@@ -120,7 +121,9 @@ function makePair() {
       most = difference[slot].map(Math.abs).reduce((best, value, i, all) => (value > all[best] ? i : best), 0);
     const also = held ? ` The control, ${controlled.change}, moves ${written(held.here)} there.` : "";
     by("pair-words").textContent =
-      `From the kept text to this one: ${compared.change}. In ${place()}, ${written(now.here)} of the attention of ${quoted(followed.token)} moves; most changes what it gives “${compared.names[most]}”, from ${written(before[slot][most])} to ${written(after[slot][most])}.${also}`;
+      `From the kept text to this one: ${compared.change}. In ${place()}, ${written(now.here)} of the attention of ` +
+      `${quoted(followed.token)} moves; most changes what it gives “${compared.names[most]}”, from ` +
+      `${written(before[slot][most])} to ${written(after[slot][most])}.${also}`;
     fillNumbers(now, held);
     const order = compared.heads
       .map((_, i) => i)
@@ -144,7 +147,7 @@ function makePair() {
       {},
       element("th", { scope: "row" }, name),
       element("td", {}, written(now)),
-      element("td", {}, held === null ? "–" : written(held)),
+      element("td", {}, Number.isFinite(held) ? written(held) : "–"),
     );
 
   function fillNumbers(now, held) {
@@ -155,9 +158,7 @@ function makePair() {
         all: "the same, mean of all tokens too",
         cosine: `cosine of the last vectors of ${token}`,
       };
-    by("pair-lines").replaceChildren(
-      ...Object.entries(names).map(([key, name]) => line(name, now[key], held && held[key])),
-    );
+    by("pair-lines").replaceChildren(...Object.entries(names).map(([key, name]) => line(name, now[key], held?.[key])));
     for (const column of document.querySelectorAll(".pair-now")) column.textContent = compared.change;
     for (const column of document.querySelectorAll(".pair-held"))
       column.textContent = held ? `control: ${controlled.change}` : "no control yet";

@@ -44,7 +44,9 @@ function makeScale() {
       state = shares[most] > 0.99 ? " Softmax is saturated: one token takes nearly everything." : "";
     const really = notch === 0 ? "" : `; with √${D} it is ${written(own[most])}`;
     by("spread").textContent =
-      `In ${place()}, divided by ${name}, ${quoted(token)} gives ${quoted(most)} the largest attention weight, ${written(shares[most])}${really}. The entropy is ${written(entropyOf(shares))} bits, between 0 (one token takes all) and ${written(Math.log2(count))} (all ${count} get the same).${state}`;
+      `In ${place()}, divided by ${name}, ${quoted(token)} gives ${quoted(most)} the largest attention weight, ` +
+      `${written(shares[most])}${really}. The entropy is ${written(entropyOf(shares))} bits, between 0 (one token ` +
+      `takes all) and ${written(Math.log2(count))} (all ${count} get the same).${state}`;
   }
 
   return part;

@@ -77,7 +77,10 @@ function makeOneScore() {
         "one-total": sized(total),
         "one-share": `${sized(power)} ÷ ${sized(total)} = ${written(share, 3)}`,
         "one-largest": `Its largest term is number ${largest}: ${written(multiplied[largest])}.`,
-        "one-words": `Now in ${place()}: ${quoted(token)} asks, and ${quoted(key)} answers. Query and key give the score ${written(score)}, and e to that power is ${written(100 * share, 1)} % of the sum of the row. So ${quoted(token)} gives ${quoted(key)} the attention weight ${written(share, 3)}.`,
+        "one-words":
+          `Now in ${place()}: ${quoted(token)} asks, and ${quoted(key)} answers. ` +
+          `Query and key give the score ${written(score)}, and e to that power is ${written(100 * share, 1)} % of ` +
+          `the sum of the row. So ${quoted(token)} gives ${quoted(key)} the attention weight ${written(share, 3)}.`,
       };
       for (const [id, text] of Object.entries(steps)) by(id).textContent = text;
       drawRow(terms, scores);

@@ -1,4 +1,5 @@
-// Sums that readers can open: the three rows of an embedding, and the updates of attention and of the feed-forward network.
+// Sums that readers can open: the three rows of an embedding, and the updates of attention and of the feed-forward
+// network.
 
 // Draw a bar for each number, scaled to the largest
 function bars(host, lines) {
@@ -51,11 +52,15 @@ function makeSums() {
         ["sum, after LayerNorm", after],
       ]);
       by("attention-added").textContent =
-        `In layer ${layer}, the vector that attention adds to ${quoted(token)} is ${written(attention / stream)} times as long as the one that came in, which goes on in the sum.`;
+        `In layer ${layer}, the vector that attention adds to ${quoted(token)} is ${written(attention / stream)} ` +
+        "times as long as the one that came in, which goes on in the sum.";
       by("feed-added").textContent =
-        `In layer ${layer}, the network adds a vector ${written(feed / between)} times as long as the one that came in.`;
+        `In layer ${layer}, the network adds a vector ${written(feed / between)} times as long as the one that ` +
+        "came in.";
       by("active").textContent =
-        `Of the ${SIZES.I.toLocaleString("en")} units in the middle, ${written(100 * active, 0)} % are above zero for ${quoted(token)}, and ${written(100 * others, 0)} % on average for the other tokens. GELU lets these through and holds the others near zero.`;
+        `Of the ${SIZES.I.toLocaleString("en")} units in the middle, ${written(100 * active, 0)} % are above zero ` +
+        `for ${quoted(token)}, and ${written(100 * others, 0)} % on average for the other tokens. ` +
+        "GELU lets these through and holds the others near zero.";
     },
   };
 }

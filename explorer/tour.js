@@ -1,17 +1,20 @@
-// A guided tour of the page with its saved sentence, so that no model is needed: each stop scrolls to a part, opens it and
-// explains it in two or three sentences. `look` is the element it explains, if that is not the first of its part.
+// A guided tour of the page with its saved sentence, so that no model is needed: each stop scrolls to a part, opens it
+// and explains it in two or three sentences. `look` is the element it explains, if that is not the first of its part.
 const STOPS = [
   {
     at: "#station-tokens",
     title: "Text becomes tokens",
     text: () =>
-      `We follow one sentence from here to the end: “${SAVED.texts[0]}”. The tokenizer has cut it into tokens, and each token has a number, its id. We follow ${quoted(followed.token)}, the token with a frame.`,
+      `We follow one sentence from here to the end: “${SAVED.texts[0]}”. The tokenizer has cut it into tokens, and ` +
+      `each token has a number, its id. We follow ${quoted(followed.token)}, the token with a frame.`,
   },
   {
     at: "#three-rows",
     title: "An id becomes a vector, a sum of three",
     text: () =>
-      `The id picks a row of a table: that is the word. A row for the position and a row for the sentence are added, and LayerNorm normalizes the sum. Point at or tap a colour to read its number. None of this depends on the neighbouring tokens yet.`,
+      "The id picks a row of a table: that is the word. A row for the position and a row for the sentence are " +
+      "added, and LayerNorm normalizes the sum. Point at or tap a colour to read its number. " +
+      "None of this depends on the neighbouring tokens yet.",
   },
   {
     at: "#station-heads",
@@ -19,7 +22,9 @@ const STOPS = [
     title: "All heads",
     open: () => follow(DATA.shown),
     text: () =>
-      `Now the tokens look at each other. Each small square is one head: a row for each token, and the stronger the colour of a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.shown.layer}, head ${DATA.shown.head}.`,
+      "Now the tokens look at each other. Each small square is one head: a row for each token, and the stronger " +
+      "the colour of a cell, the more that token looks at another. Some heads look at a neighbour, some at the " +
+      `ends of the text. We take one of them apart: layer ${DATA.shown.layer}, head ${DATA.shown.head}.`,
   },
   {
     at: "#station-scores",
@@ -27,20 +32,25 @@ const STOPS = [
     title: "Guess first: where does it look?",
     guess: "looks",
     text: () =>
-      `The numbers of this head stay covered until you have guessed. Which token does ${quoted(followed.token)} look at most? Choose one, or press “Next” to see it.`,
+      `The numbers of this head stay covered until you have guessed. Which token does ${quoted(followed.token)} ` +
+      "look at most? Choose one, or press “Next” to see it.",
   },
   {
     at: "#station-scores",
     look: "#station-scores .tables",
     title: "Scores, and attention weights",
     text: () =>
-      `Each row is a token that asks, each column a token that answers. The score says how well a query fits a key. Softmax turns each row of scores into attention weights, which sum to 1. The row of ${quoted(followed.token)} has a frame.`,
+      "Each row is a token that asks, each column a token that answers. The score says how well a query fits a " +
+      "key. Softmax turns each row of scores into attention weights, which sum to 1. " +
+      `The row of ${quoted(followed.token)} has a frame.`,
   },
   {
     at: "#one-score",
     title: "One attention weight, step by step",
     text: () =>
-      `This is where a weight comes from. The query of ${quoted(followed.token)} and the key of ${quoted(followed.key)} are ${D} numbers each: multiply them pair by pair, add up, divide, raise e to it, and take the share. Choose any other cell of the matrices and see the same for it.`,
+      `This is where a weight comes from. The query of ${quoted(followed.token)} and the key of ` +
+      `${quoted(followed.key)} are ${D} numbers each: multiply them pair by pair, add up, divide, raise e to it, ` +
+      "and take the share. Choose any other cell of the matrices and see the same for it.",
   },
   {
     at: "#scale",
@@ -52,14 +62,18 @@ const STOPS = [
     },
     leave: () => by("own").click(),
     text: () =>
-      `The slider is at 1: without a division, the scores are far apart, and the largest takes more. Move it back to √${D} and watch the others get their share. Training needs that: if one token takes all, softmax passes on hardly any gradient.`,
+      "The slider is at 1: without a division, the scores are far apart, and the largest takes more. " +
+      `Move it back to √${D} and watch the others get their share. Training needs that: ` +
+      "if one token takes all, softmax passes on hardly any gradient.",
   },
   {
     at: "#station-context",
     look: "#station-context .side-by-side",
     title: "What a token takes from the others",
     text: () =>
-      `Each token also offers a value. The context of ${quoted(followed.token)} is the mixture of all values by its attention weights. That is all that attention does: a weighted average, with weights that the tokens decide themselves.`,
+      `Each token also offers a value. The context of ${quoted(followed.token)} is the mixture of all values by ` +
+      "its attention weights. That is all that attention does: a weighted average, with weights that the tokens " +
+      "decide themselves.",
   },
   {
     at: "#station-attended",
@@ -67,7 +81,8 @@ const STOPS = [
     title: "Guess first: how much is added?",
     guess: "added",
     text: () =>
-      `The contexts of all ${A} heads are put side by side, multiplied by one matrix, and added to what came in. How long is the vector that is added?`,
+      `The contexts of all ${A} heads are put side by side, multiplied by one matrix, and added to what came in. ` +
+      "How long is the vector that is added?",
   },
   {
     at: "#station-output",
@@ -75,7 +90,8 @@ const STOPS = [
     title: "Guess first: how many units are active?",
     guess: "active",
     text: () =>
-      `After attention, a small network works on each token alone, with ${SIZES.I.toLocaleString("en")} units in the middle. For how many of them is the input above zero?`,
+      `After attention, a small network works on each token alone, with ${SIZES.I.toLocaleString("en")} units in ` +
+      "the middle. For how many of them is the input above zero?",
   },
   {
     at: "#flow",
@@ -87,7 +103,8 @@ const STOPS = [
     },
     leave: () => parts.flow.stop(),
     text: () =>
-      `Attention and network, ${L} times. Each ribbon is as wide as an attention weight, averaged over the heads of its layer. Step back and forth, and see from where ${quoted(followed.token)} collects what it knows.`,
+      `Attention and network, ${L} times. Each ribbon is as wide as an attention weight, averaged over the heads ` +
+      `of its layer. Step back and forth, and see from where ${quoted(followed.token)} collects what it knows.`,
   },
   {
     at: "#station-final",
@@ -95,21 +112,25 @@ const STOPS = [
     title: "Guess first: how far has it turned?",
     guess: "turned",
     text: () =>
-      `One vector per token comes out, with as many numbers as went in. How much of the embedding's direction is left in it?`,
+      "One vector per token comes out, with as many numbers as went in. How much of the embedding's direction is " +
+      "left in it?",
   },
   {
     at: "#ending",
     look: "#nearness",
     title: "What the vectors are good for",
     text: () =>
-      `The mean of all tokens' vectors represents the sentence. Sentences that mean the same should be near each other, even without a word in common: compare the second sentence with the control, which shares words with ours.`,
+      "The mean of all tokens' vectors represents the sentence. Sentences that mean the same should be near each " +
+      "other, even without a word in common: compare the second sentence with the control, which shares words with " +
+      "ours.",
   },
   {
     at: "#pair",
     look: "#pair-examples",
     title: "Now you: change one word",
     text: () =>
-      `The best way to find out what a head does is to change one word and see what moves, next to a control. The examples here are ready to try. They load the model, and so does any sentence of your own.`,
+      "The best way to find out what a head does is to change one word and see what moves, next to a control. " +
+      "The examples here are ready to try. They load the model, and so does any sentence of your own.",
   },
 ];
 

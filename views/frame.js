@@ -21,8 +21,8 @@ function groundAround(mode) {
   return "";
 }
 
-// It is looked at now and then: a MutationObserver of what is around the frame does not hear of another style sheet, of a
-// media query, nor of the end of a transition from one colour to the other (all tried).
+// It is looked at now and then: a MutationObserver of what is around the frame does not hear of another style sheet, of
+// a media query, nor of the end of a transition from one colour to the other (all tried).
 function keepTheme() {
   if (!root.classList.contains("auto")) return;
   function follow() {
@@ -47,8 +47,8 @@ function fitFrame(drawn = true) {
   if (drawn) bringIntoView(frame);
 }
 
-// JupyterLab has already scrolled to the next cell when a drawing appears, and may hide its first rows: scroll back, once,
-// unless the drawing is far from what is on the screen, as after "Run All".
+// JupyterLab has already scrolled to the next cell when a drawing appears, and may hide its first rows: scroll back,
+// once, unless the drawing is far from what is on the screen, as after "Run All".
 let isNew = true;
 function bringIntoView(frame) {
   const notebook = isNew && frame.closest(".jp-WindowedPanel-outer");
@@ -59,8 +59,9 @@ function bringIntoView(frame) {
   if (last > top - height && first < bottom + height) setTimeout(() => frame.scrollIntoView({ block: "nearest" }), 150);
 }
 
-// After a click in a picture the keyboard is in its frame, and the notebook hears no key: Shift+Enter runs the notebook's next
-// cell, and Escape returns to it. A tile of the head view that was reached by the keyboard keeps its Shift+Enter.
+// After a click in a picture the keyboard is in its frame, and the notebook hears no key: Shift+Enter runs the
+// notebook's next cell, and Escape returns to it. A tile of the head view that was reached by the keyboard keeps its
+// Shift+Enter.
 let clicked = false; // and no key was pressed since
 addEventListener(
   "pointerdown",

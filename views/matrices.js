@@ -1,5 +1,6 @@
-// Runs in the page of a model view after reader.js: draws each head as a matrix of its weights, a row for each token that
-// looks and a column for each token that it looks at, in squares that can be sorted by kind. The lines are bertviz's.
+// Runs in the page of a model view after reader.js: draws each head as a matrix of its weights, a row for each token
+// that looks and a column for each token that it looks at, in squares that can be sorted by kind. The lines are
+// bertviz's.
 
 const SIDE = { least: 24, most: 60, high: 440 }; // pixels from one square to the next; how high all layers may be
 const AXIS = 38; // pixels to the left of and above the squares, as in bertviz's drawing
@@ -16,7 +17,8 @@ const KINDS = {
 };
 const RULE =
   "What each head looks at, in this text: how much weight its tokens give on average to themselves, to the token " +
-  "before, to the token after, or to one fixed token (without what that token gives itself). The largest of these is the kind " +
+  "before, to the token after, or to one fixed token (without what that token gives itself). " +
+  "The largest of these is the kind " +
   `of the head if it is at least ${ENOUGH}. If none is, the head is spread out.`;
 const REST = window.still ? "" : "Click or tap a square to enlarge that head.";
 const [rule, legend] = ["rule", "scale"].map((id) => add(vis.parentNode, "p", { id }));
@@ -182,7 +184,7 @@ function isMark(token) {
 
 // What a head is sorted by, in words and a number.
 function describeKind(layer, head) {
-  if (!!asLines() || !byKind()) return "";
+  if (asLines() || !byKind()) return "";
   const { name, instead, column, share } = drawn.find((each) => each.layer === layer && each.head === head).kind;
   const where = KINDS[instead ?? name].where ?? `to ${nameOf(panel().right_text, column)}`;
   return `: ${instead ? "at most " : ""}${format(share)} ${where}`;

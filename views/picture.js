@@ -1,5 +1,5 @@
-// "Save picture", in every view and figure: what is seen of it, as shapes and text of an SVG, or as a PNG. Below it is said
-// what was drawn, and what the reader has chosen.
+// "Save picture", in every view and figure: what is seen of it, as shapes and text of an SVG, or as a PNG. Below it is
+// said what was drawn, and what the reader has chosen.
 
 (() => {
   const picture = document.getElementById("save");

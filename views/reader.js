@@ -1,5 +1,6 @@
-// Runs in the page of a view before bertviz draws: adds numbers under the pointer, a threshold, access by keyboard, room
-// for everything, and choices that are kept. What differs between the views is in `view`, of head.js, matrices.js or sums.js.
+// Runs in the page of a view before bertviz draws: adds numbers under the pointer, a threshold, access by keyboard,
+// room for everything, and choices that are kept. What differs between the views is in `view`, of head.js, matrices.js
+// or sums.js.
 
 const vis = document.getElementById("vis");
 const tip = add(document.body, "div", { id: "tip", role: "status" });
@@ -272,8 +273,8 @@ function introduce(element, index, { role = "img", from }) {
   set(element, { role, tabindex: -1, "aria-label": view.describe(element) ?? `${tokens[index]}, position ${index}` });
 }
 
-// Room for tokens longer than bertviz's columns. In a narrow window everything is smaller, as long as it can be read and
-// touched; what is still too wide is scrolled.
+// Room for tokens longer than bertviz's columns. In a narrow window everything is smaller, as long as it can be read
+// and touched; what is still too wide is scrolled.
 
 let fitted = 0; // the width it was made for: smaller text is slightly wider or narrower, which must not begin it again
 
@@ -291,14 +292,15 @@ function fit() {
     fitted = needed;
     const height = svg.hasAttribute("viewBox") ? svg.viewBox.baseVal.height : high;
     set(svg, { viewBox: `${left} ${top} ${needed} ${height}`, width: needed, height });
-    svg.style.cssText = `width: 100%; max-width: ${zoom * needed}px; min-width: ${view.smallest() * needed}px; height: auto`;
+    const [most, least] = [zoom, view.smallest()].map((times) => `${times * needed}px`);
+    svg.style.cssText = `width: 100%; max-width: ${most}; min-width: ${least}; height: auto`;
   }
   root.classList.toggle("wide", vis.scrollWidth > vis.clientWidth);
   root.style.setProperty("--scale", svg.getScreenCTM()?.a ?? 1);
 }
 
-// `explore` replaces its frame whenever a text is typed or another view is chosen. What the reader has chosen is kept on
-// the element around the frame, and in the address of a saved page, which can be passed on.
+// `explore` replaces its frame whenever a text is typed or another view is chosen. What the reader has chosen is kept
+// on the element around the frame, and in the address of a saved page, which can be passed on.
 
 const keeper = window.frameElement?.closest(".keeps-choices");
 const kept = readKept(); // layer, heads, threshold, the pinned token and what else a view keeps

@@ -1,5 +1,5 @@
-// Runs in the page of a neuron view after reader.js: draws each score as the sum of its products, a row for each key. The
-// stripes, which are bertviz's, are one switch away.
+// Runs in the page of a neuron view after reader.js: draws each score as the sum of its products, a row for each key.
+// The stripes, which are bertviz's, are one switch away.
 
 const ROW = 30,
   TOP = 56; // pixels of a row, and above the first
@@ -39,7 +39,10 @@ const view = {
       const kind = element.closest("#queries, #keys, #product").id,
         token = +element.parentNode.getAttribute("data-index");
       const name = { queries: "query of", keys: "key of", product: "q × k for" }[kind];
-      return `${view.named()}, neuron ${at - 1}: ${name} ${nameOf(kind === "queries" ? left : right, token)} ${format(element.__data__)}`;
+      return (
+        `${view.named()}, neuron ${at - 1}: ${name} ${nameOf(kind === "queries" ? left : right, token)} ` +
+        `${format(element.__data__)}`
+      );
     }
     if (element.matches(".dotproduct"))
       return `${view.named()}: q · k / √D for ${nameOf(right, at)} ${format(element.__data__)}`;
@@ -299,8 +302,10 @@ function sayProduct() {
     ? "This token is masked, so its weight is 0."
     : `What is left, ${format(score)}, is the score, and ${format(weight)} the weight.`;
   say(
-    `Neuron ${neuron}: query of “${nameOf(left, query)}” ${format(q[neuron])} × key of “${nameOf(right, key)}” ${format(k[neuron])} ÷ √${q.length} = ` +
-      `${format(products[neuron])}. ${up.length} of ${q.length} products push up, by ${format(sum(up), 1)}; ${down.length} pull back, by ${format(-sum(down), 1)}. ${result}`,
+    `Neuron ${neuron}: query of “${nameOf(left, query)}” ${format(q[neuron])} × key of “${nameOf(right, key)}” ` +
+      `${format(k[neuron])} ÷ √${q.length} = ` +
+      `${format(products[neuron])}. ${up.length} of ${q.length} products push up, by ${format(sum(up), 1)}; ` +
+      `${down.length} pull back, by ${format(-sum(down), 1)}. ${result}`,
   );
 }
 

@@ -53,7 +53,8 @@ async function download() {
 
 function makeWorker() {
   const url = URL.createObjectURL(new Blob([by("worker").textContent], { type: "text/javascript" }));
-  const worker = new Worker(url, { type: "module" }); // a worker from a blob inherits the page's policy on what may be fetched
+  // a worker from a blob inherits the page's policy on what may be fetched
+  const worker = new Worker(url, { type: "module" });
   let answer;
   const hand = {
     layers: 0,
@@ -112,7 +113,8 @@ function showLayers() {
   doing(`Computing ${parts.join(", ")}.`, Math.min(1, sum / computed.length / DATA.layers));
 }
 
-// The vector of each text, from an earlier run of this version of the file, or, next to a text of the reader's, from the page
+// The vector of each text, from an earlier run of this version of the file, or, next to a text of the reader's, from
+// the page
 async function vectors(hands, code, texts) {
   if (!known.has(code)) known.set(code, new Map());
   const answers = known.get(code),
@@ -167,7 +169,8 @@ async function run() {
     crew?.then((hands) => hands.forEach(({ stop }) => stop())).catch(() => 0);
     crew = null;
     say(
-      `This page could not run Python (${error.message}). Check that the site is served completely, then press Run to try again.`,
+      `This page could not run Python (${error.message}). Check that the site is served completely, then press Run ` +
+        "to try again.",
       true,
     );
   } finally {
@@ -252,7 +255,8 @@ function show(texts, each, { printed: last, error }, code) {
   if (error.line) reveal(error.line);
   by("message").textContent = error.message;
   by("where").textContent = error.line
-    ? `In line ${error.line}${error.function ? `, in ${error.function}()` : ""}: ${source.value.split("\n")[error.line - 1]?.trim() ?? ""}`
+    ? `In line ${error.line}${error.function ? `, in ${error.function}()` : ""}: ` +
+      `${source.value.split("\n")[error.line - 1]?.trim() ?? ""}`
     : "";
   by("trace").textContent = error.trace;
 }
@@ -324,7 +328,8 @@ function reveal(line) {
   source.scrollLeft = 0;
 }
 
-// Bring the original back, or the reader's version if the original is shown; execCommand, which Ctrl+Z undoes, takes seconds
+// Bring the original back, or the reader's version if the original is shown; execCommand, which Ctrl+Z undoes, takes
+// seconds
 function reset() {
   [source.value, mine] = source.value === DATA.source ? [mine, null] : [DATA.source, source.value];
   mark(null);
@@ -396,5 +401,6 @@ by("go").onclick = () => goTo(DATA.line);
 if (location.protocol === "file:") {
   by("fields").disabled = true;
   by("promise").textContent =
-    "This page was opened from a folder, and browsers do not let such a page load Python. Run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/microbert.html.";
+    "This page was opened from a folder, and browsers do not let such a page load Python. " +
+    "Run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/microbert.html.";
 }

@@ -1,7 +1,8 @@
 // A query and keys as arrows: their dot products, the softmax of them, and the average of the values.
 
 explain(
-  "Drag an arrow's head, or move it with the arrow keys: turn the query towards a key, and that key's score grows; make the query longer, and the largest weight grows.",
+  "Drag an arrow's head, or move it with the arrow keys: turn the query towards a key, and that key's score grows; " +
+    "make the query longer, and the largest weight grows.",
 );
 
 const { names, asking } = data,
@@ -134,7 +135,8 @@ add(
   side,
   "p",
   {},
-  "Each weight is its e^score, divided by the sum of that column. The query's foot on a key (dashed), times the key's length, is query · key.",
+  "Each weight is its e^score, divided by the sum of that column. The query's foot on a key (dashed), times the " +
+    "key's length, is query · key.",
 );
 const result = add(side, "p", { style: "color: var(--average)" });
 const average = [0, 1].map((at) => add(result, "span", { class: `average-${"xy"[at]}` }));

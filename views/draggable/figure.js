@@ -1,7 +1,8 @@
 // Shared by all draggable figures: elements, numbers, moves, controls and handles.
 "use strict";
 
-const data = window.frameElement?.figure ?? JSON.parse(document.getElementById("data").textContent); // the explorer brings its own
+// The explorer brings data of its own.
+const data = window.frameElement?.figure ?? JSON.parse(document.getElementById("data").textContent);
 const figure = document.getElementById("figure") ?? document.getElementById("view");
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -216,8 +217,8 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
   return input;
 }
 
-// Steps 0 to `last`: Play, a button back, a slider and a button on. `last(number, at)` changes their number and goes to one.
-// A photograph shows the last step, or the first if the figure `asks` readers to guess what follows.
+// Steps 0 to `last`: Play, a button back, a slider and a button on. `last(number, at)` changes their number and goes to
+// one. A photograph shows the last step, or the first if the figure `asks` readers to guess what follows.
 const BEAT = 1000; // milliseconds from step to step while they play
 function steps(controls, name, last, changed, asks = false) {
   const parent = add(controls, "div", { class: "steps" }),
@@ -300,8 +301,9 @@ function redraw(svg, draw) {
 }
 
 // Put labels where there is room: each begins at its own place, and they push each other, and are pushed by `points`,
-// within `edge` of the middle (one number, or one across and one upwards). `labels` are { element, x, y }, where x and y
-// are the middle of the text; `points` are [x, y, half a width, half a height], by default about as large as a small letter.
+// within `edge` of the middle (one number, or one across and one upwards). `labels` are { element, x, y }, where x and
+// y are the middle of the text; `points` are [x, y, half a width, half a height], by default about as large as a small
+// letter.
 function makeRoom(labels, points, size, edge) {
   const [across, up] = [edge].flat().length > 1 ? edge : [edge, edge];
   const boxes = labels

@@ -1,4 +1,5 @@
-// A search in an HNSW graph as a walk towards a target (Malkov and Yashunin 2018, algorithms 2 and 5, as faiss runs them).
+// A search in an HNSW graph as a walk towards a target (Malkov and Yashunin 2018, algorithms 2 and 5, as faiss runs
+// them).
 
 explain("Guess, then play the search or press “next”; point at a text, or tap it, to read its name.");
 
@@ -9,7 +10,8 @@ const nearest = names
   .sort((a, b) => scores[b] - scores[a])
   .slice(0, k);
 
-// What is known after so many steps of a search: how many texts were compared, how many of the nearest were met, the best cosine.
+// What is known after so many steps of a search: how many texts were compared, how many of the nearest were met, the
+// best cosine.
 function compute({ ef, at }) {
   const steps = search(ef),
     { sofar, best } = steps[(at ?? steps.length) - 1] ?? { sofar: new Set([entry]), best: entry };
@@ -160,7 +162,8 @@ const note = add(
   left,
   "p",
   { style: "margin: 4px 0 0; font-size: var(--small); color: var(--soft)" },
-  "Each point is a text. Its distance from the query is exact: 1 − cosine. The order around it is that in a plane (PCA).",
+  "Each point is a text. Its distance from the query is exact: 1 − cosine. " +
+    "The order around it is that in a plane (PCA).",
 );
 
 const side = add(row, "div", { style: "flex: 1 1 240px" });
@@ -237,7 +240,8 @@ function draw(number) {
   if (!number) {
     const asked = guessed === null ? "Will it reach the middle, or get stuck on the way? Guess." : "Now press “next”.";
     say(
-      `The search starts at “${names[entry]}”, wherever the query is, and sees only the links of the texts it goes on from. ${asked}`,
+      `The search starts at “${names[entry]}”, wherever the query is, and sees only the links of the texts it goes ` +
+        `on from. ${asked}`,
     );
   } else if (!arrived) {
     say(`From “${names[node]}”, ${where}, it compares ${fresh.length} more texts with the query. ${nearer}`);
@@ -332,7 +336,8 @@ function name(past, known) {
     high,
     106,
   );
-  // Numbers and the names of rings take the room that is left, and those without room go; the end of the walk stays longest
+  // Numbers and the names of rings take the room that is left, and those without room go; the end of the walk stays
+  // longest
   const taken = [...labels.filter(({ textContent }) => textContent), ...rings].map((one) => one.getBBox());
   const named = taken.map(({ x, y, width, height }) => [x + width / 2, -y - height / 2, width / 2, height / 3]);
   makeRoom(

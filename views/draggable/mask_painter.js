@@ -1,7 +1,8 @@
 // A mask, painted cell by cell: which token may see which, and the average of the values that each row may see.
 
 explain(
-  "Press a cell to close or open it, drag on to paint (with keys: arrows, Space), or change a value and watch whose average moves. All scores are equal here: n open cells weigh 1/n each.",
+  "Press a cell to close or open it, drag on to paint (with keys: arrows, Space), or change a value and watch " +
+    "whose average moves. All scores are equal here: n open cells weigh 1/n each.",
 );
 
 const { names, masks } = data,
@@ -23,7 +24,8 @@ add(
   {},
   `
   .mask th, .mask td { padding: 1px; text-align: center; }
-  .mask th { max-width: 6.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: var(--letters); }
+  .mask th { max-width: 6.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
+    font-size: var(--letters); }
   .mask tbody th { padding-right: 8px; text-align: left; color: var(--query); }
   .mask thead th { color: var(--key); }
   .mask thead .value, .mask input { color: var(--value); }

@@ -1,7 +1,8 @@
 // How a vocabulary is learned: the most frequent pair of neighbouring pieces becomes one piece, again and again.
 
 explain(
-  "Press “play”, or “next” for one merge: the framed pair becomes one piece in every word; or change the texts, and learning starts again.",
+  "Press “play”, or “next” for one merge: the framed pair becomes one piece in every word; " +
+    "or change the texts, and learning starts again.",
 );
 
 const split = makeSplitter(data.rules),
@@ -10,7 +11,8 @@ let states = [],
   lengths = {}; // of the bars of pairs
 const state = { text: "" };
 
-// Count the words of a text, and learn from them as far as there are pairs and steps: the words' pieces, the vocabulary and the pairs.
+// Count the words of a text, and learn from them as far as there are pairs and steps: the words' pieces, the vocabulary
+// and the pairs.
 function compute({ text }) {
   const counts = new Map();
   for (const word of split(text)) {
@@ -32,7 +34,8 @@ add(
   {},
   `
   .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; padding: 1px; }
-  .words { max-height: 194px; overflow-y: auto; scroll-snap-type: y mandatory; } /* seven lines of 26 pixels, and 2 between */
+  /* seven lines of 26 pixels, and 2 between */
+  .words { max-height: 194px; overflow-y: auto; scroll-snap-type: y mandatory; }
   .word { line-height: 26px; }
   .few { flex-flow: column; }
   .word { height: 26px; white-space: nowrap; scroll-snap-align: start; }

@@ -1,7 +1,9 @@
-// A decoder's shares for the next token as pieces of a ruler: temperature, then top-k, then top-p, in transformers' order, and darts.
+// A decoder's shares for the next token as pieces of a ruler: temperature, then top-k, then top-p, in transformers'
+// order, and darts.
 
 explain(
-  "Drag the red curtain (top-p) or move temperature and top-k, then throw darts; point at a piece, or tap it, to read its numbers.",
+  "Drag the red curtain (top-p) or move temperature and top-k, then throw darts; " +
+    "point at a piece, or tap it, to read its numbers.",
 );
 
 const { logits, names } = data,
@@ -10,7 +12,8 @@ const { logits, names } = data,
 const order = logits.map((_, i) => i).sort((a, b) => logits[b] - logits[a] || a - b);
 const state = { temperature: 1, k: count, p: 0.8, darts: [], chosen: null };
 
-// From the logits to what can be drawn, and the token that each dart hits: a number from 0 to 1 is a place on the ruler.
+// From the logits to what can be drawn, and the token that each dart hits: a number from 0 to 1 is a place on the
+// ruler.
 function compute({ temperature, k, p, darts }) {
   const scaled = logits.map((logit) => logit / temperature),
     given = softmax(scaled);
@@ -38,8 +41,8 @@ function hit(shares, dart) {
   return order[0]; // rounding
 }
 
-// Mulberry32 (Tommy Ettinger 2017, public domain), as bryc wrote it in JavaScript: random numbers from 0 to 1, the same for the
-// same seed.
+// Mulberry32 (Tommy Ettinger 2017, public domain), as bryc wrote it in JavaScript: random numbers from 0 to 1, the same
+// for the same seed.
 function generator(seed) {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
@@ -157,7 +160,8 @@ curtain.addEventListener("pointerdown", (event) => {
   curtain.focus();
   event.preventDefault();
 });
-curtain.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false }); // touch-action has no effect on a <g>
+// touch-action has no effect on a <g>
+curtain.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
 curtain.addEventListener("pointermove", (event) => {
   if (!curtain.hasPointerCapture(event.pointerId)) return;
   const box = ruler.getBoundingClientRect();

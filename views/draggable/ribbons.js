@@ -1,8 +1,8 @@
 // Ribbons from one token of a sentence to every token, for the sentence view and the explorer.
 
-// The path and the breadth of each ribbon. The tokens are at the places `at` along the sentence; the ribbons begin around
-// `from`, the place of `token`, are `whole` wide together, and rise up to `high`. `point` turns a place along the sentence,
-// and a distance from it, into coordinates.
+// The path and the breadth of each ribbon. The tokens are at the places `at` along the sentence; the ribbons begin
+// around `from`, the place of `token`, are `whole` wide together, and rise up to `high`. `point` turns a place along
+// the sentence, and a distance from it, into coordinates.
 function ribbonPaths(shares, token, { at, from, whole, high }, point) {
   const span = Math.max(...at.map((x) => Math.abs(x - from)), 1),
     paths = [];

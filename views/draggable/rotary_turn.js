@@ -1,7 +1,8 @@
 // A query and a key, each turned by its position times an angle: their product depends on the distance only.
 
 explain(
-  "Drag a position above or below the line (or use the arrow keys), then tick “move both together”; drag the arrows' heads to try others.",
+  "Drag a position above or below the line (or use the arrow keys), then tick “move both together”; " +
+    "drag the arrows' heads to try others.",
 );
 
 const { names, base, pairs } = data,
@@ -32,8 +33,8 @@ add(
   .strip { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 8px; align-items: center; }
   .strip label { display: contents; }
   .strip output { display: none; }
-  .strip input { appearance: none; width: calc(100% - ${100 / N}% + 24px); height: 34px; margin: 0 calc(${50 / N}% - 12px);
-    color: inherit; background: linear-gradient(var(--line) 0 0) center / 100% 1px no-repeat; }
+  .strip input { appearance: none; width: calc(100% - ${100 / N}% + 24px); height: 34px; color: inherit;
+    margin: 0 calc(${50 / N}% - 12px); background: linear-gradient(var(--line) 0 0) center / 100% 1px no-repeat; }
   .strip ::-webkit-slider-thumb { appearance: none; ${pin} }
   .strip ::-moz-range-thumb { ${pin} }
   .cells { grid-column: 2; display: flex; text-align: center; font-size: var(--letters); }
@@ -41,7 +42,10 @@ add(
   .cells b { display: block; font-weight: inherit; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
   svg path:not(.dot), text { pointer-events: none; text-anchor: middle; }
   .adds { margin: 0; text-align: center; font-variant-numeric: tabular-nums; }
-  @media (max-width: 500px) { .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; } .plane { max-width: 250px !important; margin: 0 auto; } }
+  @media (max-width: 500px) {
+    .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; }
+    .plane { max-width: 250px !important; margin: 0 auto; }
+  }
   .on-slide .plane { max-width: 380px !important; }
   .on-slide .product { margin: 0 auto; }
   .on-slide .product text { font-size: calc(var(--small) - 1px); }

@@ -46,7 +46,8 @@ add(
   .below { display: flex; flex-wrap: wrap; gap: 12px 40px; margin-top: 4px; }
   .below > #say { flex: 1 1 300px; margin: 0; font-size: var(--title); min-height: 5.8em; }
   .map { flex: 0 1 auto; min-width: min(100%, 300px); max-width: 100%; }
-  .map > label { display: block; contain: inline-size; white-space: normal; margin-bottom: 4px; color: var(--soft); cursor: default; }
+  .map > label { display: block; contain: inline-size; white-space: normal; margin-bottom: 4px; color: var(--soft);
+    cursor: default; }
   .map > label:hover { background: none; }
   .map select { max-width: 10em; margin-left: 4px; color: var(--key); }
   .heads { display: grid; grid-template-columns: auto repeat(${heads}, minmax(18px, 24px)) auto; gap: 2px;
@@ -58,7 +59,8 @@ add(
   .heads .cell { width: 100%; height: auto; aspect-ratio: 1; min-width: 0; min-height: 0; padding: 0;
     border: 1px solid var(--line); border-radius: 4px;
     cursor: pointer; background: color-mix(in srgb, var(--key) var(--share), var(--ground, var(--paper))); }
-  .heads .cell[aria-checked="true"] { position: relative; box-shadow: 0 0 0 2px var(--ground, var(--paper)), 0 0 0 4px var(--query); }
+  .heads .cell[aria-checked="true"] { position: relative;
+    box-shadow: 0 0 0 2px var(--ground, var(--paper)), 0 0 0 4px var(--query); }
 `,
 );
 // Pieces and punctuation are nearer to what is before them.

@@ -85,7 +85,10 @@ function title() {
     lost = change.indexOf(Math.min(...change)),
     won = largest(change);
   const all = format(sum(change.map(Math.abs)) / 2);
-  return `${all} of the attention of ${asker} moves, mainly from ${quoted(names[lost] || second[lost])} to ${quoted(second[won] || names[won])}`;
+  return (
+    `${all} of the attention of ${asker} moves, mainly from ${quoted(names[lost] || second[lost])} to ` +
+    `${quoted(second[won] || names[won])}`
+  );
 }
 
 function sentence(token, shares, others, names, second) {
@@ -98,7 +101,8 @@ function sentence(token, shares, others, names, second) {
   const given = order.map((i) => `${format(shares[i])} to ${i === token ? "itself" : quoted(names[i])}`);
   const left = format(1 - sum(order.map((i) => shares[i])));
   const many = rest > 0 ? ` and ${left} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
-  const now = `In layer ${layers[state.layer]}, head ${state.head}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
+  const where = `In layer ${layers[state.layer]}, head ${state.head}`,
+    now = `${where}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
   if (!state.before || !has(state.before.text, state.before.token)) return now;
   const was = state.before.text,
     to = slots.findIndex((columns) => columns.includes(state.target));
@@ -114,7 +118,10 @@ function comparison(token, shares, others, names, second) {
   if (!isInBoth()) {
     const [own, named] = names[token] ? [shares, names] : [others, second],
       most = largest(own);
-    return `${asker} is in one text only, where it gives ${format(own[most])} to ${most === token ? "itself" : quoted(named[most])}.`;
+    return (
+      `${asker} is in one text only, where it gives ${format(own[most])} to ` +
+      `${most === token ? "itself" : quoted(named[most])}.`
+    );
   }
   const change = shares.map((share, i) => Math.abs(others[i] - share)),
     most = largest(change);

@@ -1,9 +1,11 @@
-// A sentence in reading order: ribbons from one token, as wide as its attention weight, and a map of all heads. A second
-// sentence or model is drawn below the same words.
+// A sentence in reading order: ribbons from one token, as wide as its attention weight, and a map of all heads. A
+// second sentence or model is drawn below the same words.
 
 explain(
-  "Choose a word and a head: click or tap them, or press the arrow keys. The bluer a head, the more it gives or, of two " +
-    "texts, the more of its attention moves. All ribbons of a text together are 1 wide; what isn\u2019t needed goes to a token " +
+  "Choose a word and a head: click or tap them, or press the arrow keys. " +
+    "The bluer a head, the more it gives or, of two " +
+    "texts, the more of its attention moves. All ribbons of a text together are 1 wide; " +
+    "what isn\u2019t needed goes to a token " +
     "such as [CLS].",
 );
 

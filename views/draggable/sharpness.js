@@ -1,7 +1,8 @@
 // One query's scores times a factor: softmax of them, and the gradient that softmax passes back, p (1 − p).
 
 explain(
-  "Drag the mark in the strip, or move the slider, and watch the dashed ends; “own scores” changes the score of one token.",
+  "Drag the mark in the strip, or move the slider, and watch the dashed ends; " +
+    "“own scores” changes the score of one token.",
 );
 
 const { names, size } = data,
@@ -38,10 +39,14 @@ add(
   .chart td:nth-child(4) { width: 60%; min-width: 110px; }
   .part { position: relative; display: block; height: 22px; background: var(--faint); }
   .part span { position: absolute; top: 0; bottom: 0; left: 0; height: auto; min-width: 0; box-sizing: border-box; }
-  .part .ghost { border: 2px dashed var(--key); border-left: 0; background: color-mix(in srgb, var(--key) 16%, transparent); }
+  .part .ghost { border: 2px dashed var(--key); border-left: 0;
+    background: color-mix(in srgb, var(--key) 16%, transparent); }
   .root { margin: 0; font-size: var(--small); color: var(--soft); }
   .on-slide .root, .on-slide details { display: none; }
-  @media (max-width: 500px) { .chart :is(th, td) { padding-right: 6px; } .chart td:nth-child(4) { width: 45%; min-width: 80px; } }
+  @media (max-width: 500px) {
+    .chart :is(th, td) { padding-right: 6px; }
+    .chart td:nth-child(4) { width: 45%; min-width: 80px; }
+  }
 `,
 );
 

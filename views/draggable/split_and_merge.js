@@ -1,7 +1,8 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
 explain(
-  "Play the steps and follow one number (click or tap it; 213 is token 2, head 1, coordinate 3), then choose a wrong order. " +
+  "Play the steps and follow one number (click or tap it; 213 is token 2, head 1, coordinate 3), then choose a " +
+    "wrong order. " +
     "In a model the batch comes first: there it is transpose(1, 2).",
 );
 
@@ -68,7 +69,8 @@ add(
   .row > .sizes { flex-basis: 372px; }
   .sizes { flex-direction: column; align-items: stretch; gap: 0; }
   .sizes label { display: grid; grid-template-columns: minmax(0, 11.5em) minmax(60px, 150px) 3em; }
-  .code { margin: 8px 0; padding: 0; list-style: none; line-height: 28px; white-space: nowrap; font-size: var(--letters); }
+  .code { margin: 8px 0; padding: 0; list-style: none; line-height: 28px; white-space: nowrap;
+    font-size: var(--letters); }
   .code li { display: flex; justify-content: space-between; gap: 8px; padding: 0 6px; color: var(--soft);
     border-left: 4px solid transparent; }
   .code [aria-current] { border-color: var(--mark); color: inherit; font-weight: bold; background: var(--faint); }
@@ -79,7 +81,8 @@ add(
     font-size: var(--small); }
   .blocks thead th { text-align: left; }
   .blocks td { min-width: 28px; padding: 1px 3px; border: 2px solid transparent; border-radius: 4px; text-align: center;
-    font-size: var(--letters); line-height: 20px; background: color-mix(in srgb, var(--head) 42%, var(--ground, var(--paper))); }
+    font-size: var(--letters); line-height: 20px;
+    background: color-mix(in srgb, var(--head) 42%, var(--ground, var(--paper))); }
   .blocks .wrong { border: 2px dashed var(--mark); }
   .moving .blocks { overflow: visible; } /* numbers come from where another table was */
   .blocks .followed { position: relative; z-index: 1; outline: 3px solid; outline-offset: -1px; font-weight: bold; }

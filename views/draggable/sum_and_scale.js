@@ -1,4 +1,5 @@
-// A token's first vector: word + position + token type stand on each other, number by number, and LayerNorm moves and stretches the sum.
+// A token's first vector: word + position + token type stand on each other, number by number, and LayerNorm moves and
+// stretches the sum.
 
 explain(
   "Choose a word, a position and a token type, then press “LayerNorm”; drag a column to change the word's number.",
@@ -37,7 +38,8 @@ function compute({ size, name, at, kind, changes, trained }) {
 
 function spread(values) {
   const mean = sum(values) / values.length;
-  return [mean, Math.sqrt(sum(values.map((number) => (number - mean) ** 2)) / values.length)]; // biased, as in LayerNorm
+  // biased, as in LayerNorm
+  return [mean, Math.sqrt(sum(values.map((number) => (number - mean) ** 2)) / values.length)];
 }
 
 add(
@@ -145,7 +147,8 @@ const lines = ["", "word", "position", "type", "sum", "LayerNorm"].map((title, i
 });
 figure.append(document.getElementById("say"));
 
-// The bottom and top of the picture are −1 and 1. `phase` goes from 0, the sum, over 1, its mean in the middle, to 2, LayerNorm.
+// The bottom and top of the picture are −1 and 1. `phase` goes from 0, the sum, over 1, its mean in the middle, to 2,
+// LayerNorm.
 function picture([phase, limit, ...flat]) {
   const { size } = state,
     row = (i) => flat.slice(i * size, (i + 1) * size),
@@ -246,11 +249,13 @@ function draw(news = "") {
     : "LayerNorm moves the mean to 0 and stretches until the std is 1";
   const one = isFew()
     ? ""
-    : ` Number ${chosen}: ${parts.map((part) => format(part[chosen], 3)).join(" + ")} = ${format(total[chosen], 3)}${state.norm ? `, and ${format(normed[chosen])} after LayerNorm` : ""}.`;
+    : ` Number ${chosen}: ${parts.map((part) => format(part[chosen], 3)).join(" + ")} = ` +
+      `${format(total[chosen], 3)}${state.norm ? `, and ${format(normed[chosen])} after LayerNorm` : ""}.`;
   const [mean, std] = state.norm ? moments : [middle, deviation];
   say(
     `${news || `“${names[state.name]}” at position ${state.at}: three vectors are added. `}` +
-      `${state.norm ? `${whole}: now the mean is` : "The sum has the mean"} ${format(mean, 3)} and the standard deviation (std) ${format(std, 3)}.${one}`,
+      `${state.norm ? `${whole}: now the mean is` : "The sum has the mean"} ${format(mean, 3)} and the standard ` +
+      `deviation (std) ${format(std, 3)}.${one}`,
   );
 }
 

@@ -27,7 +27,8 @@ add(
   .near .word.aside rect { fill-opacity: 0.5; }
   .near line.aside { stroke-opacity: 0.3; }
   .near .dim { opacity: 0.12; }
-  .near .share { text-anchor: middle; font-size: var(--small); paint-order: stroke; stroke: var(--paper); stroke-width: 4px; pointer-events: none; }
+  .near .share { text-anchor: middle; font-size: var(--small); paint-order: stroke; stroke: var(--paper);
+    stroke-width: 4px; pointer-events: none; }
 `,
 );
 
@@ -249,7 +250,8 @@ function tell(chosen) {
       .slice(0, STRONG)
       .map((pair) => `“${parts[0][pair.i].name}” with “${parts[1][pair.j].name}” ${format(pair.share, 3)}`);
     say(
-      `All ${all} shares add up to ${format(sum(totals[0]), 3)}. The cosine of the two vectors is ${format(cosine, 3)}. The largest shares: ${most.join(", ")}.${left}`,
+      `All ${all} shares add up to ${format(sum(totals[0]), 3)}. The cosine of the two vectors is ` +
+        `${format(cosine, 3)}. The largest shares: ${most.join(", ")}.${left}`,
     );
   } else if (chosen.i !== undefined && chosen.j !== undefined) {
     say(`“${parts[0][chosen.i].name}” with “${parts[1][chosen.j].name}”: ${share(added[chosen.i][chosen.j])}`);

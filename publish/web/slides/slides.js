@@ -1,11 +1,12 @@
-// Lay the cells out on slides, start reveal.js once the formulas are typeset, fit pictures and views to their slides, and
-// pass unused keys from views to the deck.
+// Lay the cells out on slides, start reveal.js once the formulas are typeset, fit pictures and views to their slides,
+// and pass unused keys from views to the deck.
 
 const SLIDE = { width: 1280, height: 720 };
 const RUNNING = 32; // height of the line that repeats the current heading
 const NUMBER = 120; // width of the slide's number, next to that line
 const LEGIBLE = 0.86; // scale of a figure at which 10-point text is 24 pixels high (larger_text.py)
-const PICTURE = { png: 640, svg: 480, frame: 640 }; // minimum height to which a larger figure, diagram or view may shrink
+// The minimum height to which a larger figure, diagram or view may shrink
+const PICTURE = { png: 640, svg: 480, frame: 640 };
 
 const leaves = () => [...document.querySelectorAll(".slides section")].filter((s) => !s.querySelector("section"));
 
@@ -84,8 +85,8 @@ function isShortCall(slide) {
   return lines >= 1 && lines <= 3 && !more && Boolean(slide.nextElementSibling?.matches(".part:has(img, iframe)"));
 }
 
-// Merge a slide with the next one of its section if both fit, so that a question is next to its figure. The merged content
-// appears at the next step, unless it was split from the same slide.
+// Merge a slide with the next one of its section if both fit, so that a question is next to its figure. The merged
+// content appears at the next step, unless it was split from the same slide.
 function gather() {
   document.body.classList.add("measuring");
   leaves().forEach(part);
@@ -115,8 +116,8 @@ function gather() {
   document.body.classList.remove("measuring");
 }
 
-// Repeat the current heading at the top of a slide without a heading. At the last key press, the sentence that matters takes
-// its place: the first sentence in bold of the slide's notes that is neither a question nor a label.
+// Repeat the current heading at the top of a slide without a heading. At the last key press, the sentence that matters
+// takes its place: the first sentence in bold of the slide's notes that is neither a question nor a label.
 function nameSections() {
   let title = "";
   for (const slide of leaves()) {
@@ -142,8 +143,8 @@ function nameSections() {
   }
 }
 
-// Set the largest of these sizes at which the slide fits and no further line of code wraps. Lines may wrap on a slide that
-// uses less than two fifths of its height.
+// Set the largest of these sizes at which the slide fits and no further line of code wraps. Lines may wrap on a slide
+// that uses less than two fifths of its height.
 function grow(slide, sizes, set) {
   const code = [...slide.querySelectorAll("pre")];
   const lines = () =>
@@ -178,7 +179,8 @@ function enlarge(frame, room) {
 
 // Enlarge the text, then the code, and never shrink either; pictures and views share the remaining height.
 function fit(slide) {
-  const pictures = [...slide.querySelectorAll("img, iframe")].filter((one) => one.offsetHeight); // without the hidden stills of views
+  // without the hidden stills of views
+  const pictures = [...slide.querySelectorAll("img, iframe")].filter((one) => one.offsetHeight);
   for (const frame of slide.querySelectorAll("iframe")) frame.style.width = "100%";
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   if (!pictures.length) {
@@ -195,7 +197,8 @@ function fit(slide) {
   if (pictures.length === 1 && pictures[0].matches("iframe")) enlarge(pictures[0], pictures[0].offsetHeight - over);
 }
 
-// Pass keys that a view does not use to the deck. A click in a view releases the focus, so that the next arrow turns the slide.
+// Pass keys that a view does not use to the deck. A click in a view releases the focus, so that the next arrow turns
+// the slide.
 function shareKeys({ target: frame }) {
   const inside = frame.contentDocument;
   inside.documentElement.classList.add("on-slide");
