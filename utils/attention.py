@@ -133,7 +133,8 @@ def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
 def causal_mask(input_ids: Tensor, attention_mask: Tensor | None = None, cached: int = 0) -> Tensor:
     """Turn ids and mask (B, T) into a mask (B, 1, T − cached, T): True for real tokens up to the query, and itself.
 
-    The first `cached` tokens have no queries: a cache keeps their keys and values. Built in notebook 12.
+    The first `cached` tokens have no queries: a cache keeps their keys and values. Built in notebook 12, section
+    “The whole decoder”.
     """
     T = input_ids.size(1)
     earlier = torch.ones(T, T, dtype=torch.bool, device=input_ids.device).tril()

@@ -22,7 +22,10 @@ from utils.weights import rename_decoder_weight, rename_weights
 
 
 class EncodedText(NamedTuple):
-    """The source of a decoder: the encoder's output for a text, and the mask of its tokens."""
+    """The source of a decoder: the encoder's output for a text, and the mask of its tokens.
+
+    Built in notebook 12, section “The decoder layer”.
+    """
 
     states: Tensor  # (B, S, H), the encoder's last_hidden_state
     mask: Tensor | None = None  # (B, 1, 1, S), True at real tokens
@@ -31,7 +34,7 @@ class EncodedText(NamedTuple):
 class LayerCache:
     """The keys and values, (B, A, …, D) each, that a layer caches: of the text so far, and of the source.
 
-    Built in notebook 12, “The cache: compute nothing twice”.
+    Built in notebook 12, section “The cache: compute nothing twice”.
     """
 
     def __init__(self):
@@ -60,7 +63,7 @@ class LayerCache:
 class TransformerDecoderLayer(TransformerEncoderLayer):
     """The encoder's layer, with cross-attention between its two parts (Vaswani et al. 2017, section 3.1).
 
-    Built in notebook 12, “The decoder layer”.
+    Built in notebook 12, section “The decoder layer”.
     """
 
     def __init__(self, config):
@@ -108,7 +111,7 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
 class DecoderEmbeddings(Embeddings):
     """Embeddings that count positions from each row's first real token, so that padding in front moves nothing.
 
-    Built in notebook 12, “The whole decoder”.
+    Built in notebook 12, section “The whole decoder”.
     """
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
@@ -121,7 +124,10 @@ class DecoderEmbeddings(Embeddings):
 
 
 class DecoderOutput(NamedTuple):
-    """The decoder's output; a field is None if it was not requested or does not exist."""
+    """The decoder's output; a field is None if it was not requested or does not exist.
+
+    Built in notebook 12, section “The whole decoder”.
+    """
 
     logits: Tensor  # (B, T, V)
     attentions: tuple[Tensor, ...] | None = None  # L times (B, A, T, T)
@@ -131,7 +137,7 @@ class DecoderOutput(NamedTuple):
 class TransformerDecoder(nn.Module):
     """BERT's layers as a decoder with a language-model head, and with cross-attention if `add_cross_attention`.
 
-    Built in notebook 12, “The whole decoder”.
+    Built in notebook 12, section “The whole decoder”.
     """
 
     causal_mask = staticmethod(causal_mask)
@@ -203,7 +209,7 @@ class TransformerDecoder(nn.Module):
 class EncoderDecoder(nn.Module):
     """An encoder that reads a text, and a decoder that writes another (Vaswani et al. 2017, section 3).
 
-    Built in notebook 12, “The pair”.
+    Built in notebook 12, section “The pair”.
     """
 
     def __init__(self, encoder_config: BertConfig, decoder_config: BertConfig):

@@ -9,7 +9,7 @@ from utils.support.checks import check_shapes
 class Embeddings(nn.Module):
     """Sum of word, position and token-type embeddings, then LayerNorm and dropout (Devlin et al. 2019, section 3).
 
-    Built in notebook 02, section "Assemble" (exercise 2.4).
+    Built in notebook 02, exercise 2.4.
     """
 
     def __init__(self, config):

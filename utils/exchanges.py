@@ -1,6 +1,6 @@
 """The exchange test: can a text's vector tell an exchange of two words that matters from a harmless one?
 
-Built in notebook 01, section "What can tokens know?"; `mean_of` in notebook 02, section "Will positions be enough?".
+Built in notebook 01, section “What can tokens know?”; `mean_of` in notebook 02, section “Will positions be enough?”.
 The notebooks up to 06 ask it about each part of the encoder.
 """
 
@@ -38,7 +38,10 @@ def split_words(text: str) -> list[str]:
 
 
 def exchange(words: list[str], position: int) -> str:
-    """Return the text in which the two words around a position have changed places."""
+    """Return the text in which the two words around a position have changed places.
+
+    Built in notebook 01, section “What can tokens know? The exchange test”.
+    """
     words = words.copy()
     words[position - 1], words[position + 1] = words[position + 1], words[position - 1]
     return " ".join(words)
@@ -71,6 +74,7 @@ def answers(embedder: Callable[[list[str]], Tensor], part: str = "all") -> list[
 
     `embedder` maps N texts to vectors (N, H). Cosines that agree to within 0.00001 are a tie. ValueError for vectors of
     another shape, and for those with nan or inf.
+    Built in notebook 01, section “What can tokens know? The exchange test”.
     """
     found, triples = [], exchanges(part)
     for begin in range(0, len(triples), 10):
@@ -85,14 +89,17 @@ def answers(embedder: Callable[[list[str]], Tensor], part: str = "all") -> list[
 def score(embedder: Callable[[list[str]], Tensor], part: str = "all") -> tuple[float, int]:
     """Return for how many sentences the harmless exchange moves the vector less, and how many there are.
 
-    `embedder` maps N texts to vectors, (N, H).
+    `embedder` maps N texts to vectors, (N, H). Built in notebook 01, section “What can tokens know? The exchange test”.
     """
     found = answers(embedder, part)
     return sum(found), len(found)
 
 
 def mean_of(states: Callable[[Tensor, Tensor], Tensor], tokenizer, device="cpu") -> Callable[[list[str]], Tensor]:
-    """Return an embedder of texts: the mean over the tokens of what `states` makes of ids and mask, (B, S, H)."""
+    """Return an embedder of texts: the mean over the tokens of what `states` makes of ids and mask, (B, S, H).
+
+    Built in notebook 02, section “Will positions be enough?”.
+    """
 
     def embedder(texts):
         batch = collate(token_ids(texts, tokenizer, 128), device)

@@ -13,7 +13,7 @@ def greedy_step(next_scores: Callable, ids: Tensor, end: int) -> Tensor:
     """Append the most likely token to the texts (B, T), or the end token to those that have ended: (B, T + 1).
 
     `next_scores` maps texts to the scores (B, V) of their next tokens. A text begins with a start token, which may be
-    the end token as well. Built in notebook 12, “Exercise 12.3: one greedy step”.
+    the end token as well. Built in notebook 12, exercise 12.3.
     """
     best = next_scores(ids).argmax(dim=-1)  # (B)
     ended = (ids[:, 1:] == end).any(dim=1)  # (B)
@@ -25,7 +25,7 @@ def greedy_search(
 ) -> Tensor:
     """Append tokens to the texts (B, T) until each has its end token, or to `max_length` tokens: (B, up to max_length).
 
-    Built in notebook 12, “Writing until the end”.
+    Built in notebook 12, exercise 12.3.
     """
     while ids.size(1) < max_length and not (ids[:, 1:] == end).any(dim=1).all():
         ids = step(next_scores, ids, end)
@@ -40,7 +40,7 @@ def beam_search(writer: DecoderStep, limits: WritingLimits) -> Tensor:
 
     For each source, the K = `num_beams` most likely unfinished texts are continued, and the K best finished texts are
     kept. It stops as transformers does with `early_stopping=False`: when the best unfinished text is no better than the
-    worst of K finished ones. Built in notebook 12, “Exercise to think about: why not always beams?”.
+    worst of K finished ones. Built in notebook 12, section “Exercise to think about: why not always beams?”.
     """
     start, K = writer.begin(limits), limits.num_beams
     B, device = len(start), start.device
@@ -75,5 +75,8 @@ def beam_search(writer: DecoderStep, limits: WritingLimits) -> Tensor:
 
 
 def gather_rows(texts: Tensor, rows: Tensor) -> Tensor:
-    """Return the rows (B, K) of texts (B, N, T), as (B, K, T). Built in notebook 12, for beam search."""
+    """Return the rows (B, K) of texts (B, N, T), as (B, K, T).
+
+    Built in notebook 12, section “Exercise to think about: why not always beams?”.
+    """
     return texts.gather(1, rows[..., None].expand(-1, -1, texts.size(-1)))

@@ -10,7 +10,10 @@ from utils.support.checks import check_settings
 
 
 class LoRA(nn.Module):
-    """A frozen linear layer plus a learned product of two thin matrices (Hu et al. 2022, section 4.1)."""
+    """A frozen linear layer plus a learned product of two thin matrices (Hu et al. 2022, section 4.1).
+
+    Built in notebook 15, exercise 15.4.
+    """
 
     def __init__(self, linear: nn.Linear, rank: int = 8, alpha: float = 16.0):
         """Draw the first matrix, of `rank` rows, and set the second to 0, so that nothing changes at first."""

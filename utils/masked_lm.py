@@ -14,8 +14,7 @@ from utils.weights import HeadedModel
 class LanguageModelHead(nn.Module):
     """Transform, LayerNorm, product with the word embeddings, bias (Devlin et al. 2019, section 3.1).
 
-    The embedding matrix is passed to every call, so it cannot become untied. Built in notebook 11, “Exercise 11.2:
-    write the head”.
+    The embedding matrix is passed to every call, so it cannot become untied. Built in notebook 11, exercise 11.2.
     """
 
     def __init__(self, config):
@@ -36,7 +35,7 @@ class LanguageModelHead(nn.Module):
 class TransformerForMaskedLM(HeadedModel):
     """BERT for masked language modelling: an encoder, and a head that ends with the encoder's word embeddings.
 
-    Built in notebook 11, “The whole model”.
+    Built in notebook 11, section “The whole model”.
     """
 
     architecture = "BertForMaskedLM"
@@ -79,7 +78,7 @@ def mask_tokens(
     Selects each word with this probability, and at least one in the batch. Of the selected words, 80 % become [MASK],
     10 % a random word, and 10 % stay (Devlin et al. 2019, section 3.1). Special tokens are never selected. The
     generator is on the CPU. ValueError for a probability outside (0, 1), and for rows without a word. Built in notebook
-    11, “Exercise 11.1: hide words”.
+    11, exercise 11.1.
     """
     check_settings(probability=probability)
     check_ids("input_ids", input_ids, len(tokenizer.vocab))

@@ -20,6 +20,7 @@ def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
     Coordinates i and i + D/2 of a vector are a point in the plane. At position p it is rotated by the angle
     p · base^(−2i/D): by p radians for the first point, and more slowly for each following one. The dot product of two
     rotated vectors depends only on the distance between their positions. ValueError for an odd D.
+    Built in notebook 14, exercise 14.2.
     """
     D = x.size(-1)
     check_even(D)
@@ -36,7 +37,8 @@ def local_mask(mask: Tensor | None, S: int, reach: int, device: torch.device | N
     """Return a mask that is True where a query may attend to a key at most `reach` positions away.
 
     Its shape is (B, 1, S, S), or (S, S) if `mask` is None. `mask` (B, 1, 1, S) is True at real tokens. A token always
-    attends to itself: padding far from the text would otherwise have no key, and softmax would divide 0 by 0.
+    attends to itself: padding far from the text would otherwise have no key, and softmax would divide 0 by 0. Built in
+    notebook 14, section “Change 4: windows”.
     """
     positions = torch.arange(S, device=device)
     distance = (positions[:, None] - positions).abs()  # (S, S)
@@ -48,7 +50,7 @@ def local_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, rea
 
     The queries are split into blocks of size R = `reach`. Each block attends to three blocks of keys: its own, the
     previous and the next. This computes S · 3R scores instead of S · S (Beltagy et al. 2020, appendix A). `mask`
-    (B, 1, 1, S) is True at real tokens.
+    (B, 1, 1, S) is True at real tokens. Built in notebook 14, proof 14.2.
     """
     S, R = query.size(2), reach
     rest = -S % R  # positions missing from the last block
@@ -62,7 +64,10 @@ def local_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, rea
 
 
 class RotaryAttention(MultiHeadAttention):
-    """BERT's attention with rotated queries and keys, and one matrix for query, key and value."""
+    """BERT's attention with rotated queries and keys, and one matrix for query, key and value.
+
+    Built in notebook 14, section “Into your attention”.
+    """
 
     def __init__(self, config: ModernBertConfig, base: float):
         nn.Module.__init__(self)  # not BERT's __init__, which would make three matrices
@@ -81,7 +86,10 @@ class RotaryAttention(MultiHeadAttention):
 
 
 class WindowAttention(RotaryAttention):
-    """Rotary attention of a local layer: a token sees the tokens at most `reach` positions away."""
+    """Rotary attention of a local layer: a token sees the tokens at most `reach` positions away.
+
+    Built in notebook 14, section “Change 4: windows”.
+    """
 
     def __init__(self, config: ModernBertConfig, base: float, reach: int):
         super().__init__(config, base)
@@ -96,7 +104,10 @@ class WindowAttention(RotaryAttention):
 
 
 class Gate(nn.Module):
-    """Activation of which one half of the coordinates gates the other: GeGLU if it is GELU (Shazeer 2020)."""
+    """Activation of which one half of the coordinates gates the other: GeGLU if it is GELU (Shazeer 2020).
+
+    Built in notebook 14, section “Change 2: a gate”.
+    """
 
     def __init__(self, activation: nn.Module):
         super().__init__()
@@ -109,7 +120,10 @@ class Gate(nn.Module):
 
 
 class GatedFeedForward(FeedForward):
-    """BERT's feed-forward network, with the same `forward`, whose activation is a gate."""
+    """BERT's feed-forward network, with the same `forward`, whose activation is a gate.
+
+    Built in notebook 14, section “Change 2: a gate”.
+    """
 
     def __init__(self, config: ModernBertConfig):
         nn.Module.__init__(self)  # not BERT's __init__, whose linear layers differ
@@ -121,7 +135,10 @@ class GatedFeedForward(FeedForward):
 
 
 class ModernEncoderLayer(TransformerEncoderLayer):
-    """BERT's layer as pre-LN, with the same `forward`, made of the parts above and without dropout."""
+    """BERT's layer as pre-LN, with the same `forward`, made of the parts above and without dropout.
+
+    Built in notebook 14, section “Assemble: the layer and the model”.
+    """
 
     def __init__(self, config: ModernBertConfig, number: int):
         nn.Module.__init__(self)  # not BERT's __init__, whose parts differ
@@ -189,5 +206,8 @@ class ModernEncoder(nn.Module):
 
 
 def make_norm(config: ModernBertConfig) -> nn.LayerNorm:
-    """Return a LayerNorm of the hidden size, with a bias only if the configuration has norm_bias."""
+    """Return a LayerNorm of the hidden size, with a bias only if the configuration has norm_bias.
+
+    Built in notebook 14, section “Assemble: the layer and the model”.
+    """
     return nn.LayerNorm(config.hidden_size, eps=config.norm_eps, bias=config.norm_bias)

@@ -97,7 +97,7 @@ def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) 
     """Return texts as rows of ids (N, length) without padding: [CLS], text that continues in the next row, [SEP].
 
     A [SEP] also separates two texts. The incomplete row at the end is dropped. ValueError if there is no complete row.
-    Built in notebook 11, “Hide words”.
+    Built in notebook 11, section “Hide words”.
     """
     check_texts(texts)
     check_size("length", length, minimum=3)

@@ -83,7 +83,7 @@ def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
 def bm25(queries: Sequence[str], texts: Sequence[str], tokenizer, k1: float = 1.2, b: float = 0.75) -> Tensor:
     """Score each text for each query by the tokens that they share, (Q, N).
 
-    Built in notebook 09, section "How often does it find the right one?". Robertson and Zaragoza 2009, section 3.4. A
+    Built in notebook 09, section “How often does it find the right one?”. Robertson and Zaragoza 2009, section 3.4. A
     token counts more if few texts have it. Each repetition in a text counts less (`k1`), and less in a long one (`b`).
     """
     check_texts(queries)
@@ -102,7 +102,7 @@ def bm25(queries: Sequence[str], texts: Sequence[str], tokenizer, k1: float = 1.
 def late_interaction(query_states: Tensor, states: Sequence[Tensor]) -> Tensor:
     """Score texts by their token vectors: each token of the query takes its best match in a text (MaxSim), (N,).
 
-    Built in notebook 09, section "Four ways to search". Khattab and Zaharia 2020, section 3.3. `query_states` (S, H)
+    Built in notebook 09, section “Four ways to search”. Khattab and Zaharia 2020, section 3.3. `query_states` (S, H)
     and the N `states`, (T, H) each, are the encoder's vectors without padding, at length 1.
     """
     return torch.stack([(query_states @ each.T).amax(dim=1).sum() for each in states])
@@ -113,7 +113,7 @@ def hnsw_index(
 ) -> "faiss.IndexHNSWFlat":
     """Build a graph in which a search moves from neighbour to neighbour (Malkov and Yashunin 2018).
 
-    Built in notebook 09, section "HNSW, in five lines of faiss". `vectors` (N, H) have length 1. A node has `M` links;
+    Built in notebook 09, section “HNSW, in five lines of faiss”. `vectors` (N, H) have length 1. A node has `M` links;
     `ef_construction` and `ef_search` are the numbers of candidates kept while building and searching. Larger values
     cost time and raise recall, unless a vector has more copies than a node has links: they link only to each other, and
     a search that meets them stays there. ValueError for more than `M` equal vectors, and for settings that crash faiss.
@@ -129,7 +129,7 @@ def hnsw_index(
 def search_index(queries: Tensor, index: "faiss.Index", k: int = 10) -> Neighbours:
     """Find the k nearest of each of `queries` (Q, H) in a faiss index of unit vectors; -1 where it finds fewer.
 
-    Built in notebook 09, section "HNSW, in five lines of faiss".
+    Built in notebook 09, section “HNSW, in five lines of faiss”.
     """
     check_inner_product(index)
     queries = as_queries(queries, index.d, k, index.ntotal)

@@ -6,7 +6,7 @@ import math
 def wilson_interval(right: int, total: int) -> tuple[float, float]:
     """Return the 95 % interval of a proportion such as an accuracy (Wilson 1927), which fits small samples, too.
 
-    Built in notebook 08, section "How far can you trust such a number?". It is written by hand because it is taught
+    Built in notebook 08, section “How far can you trust such a number?”. It is written by hand because it is taught
     there; scipy.stats.binomtest(right, total).proportion_ci(method="wilson") gives the same. ValueError for a count
     outside 0 … total.
     """

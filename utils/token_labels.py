@@ -18,7 +18,10 @@ IGNORED = -100  # cross_entropy ignores positions with this label (its ignore_in
 
 
 class TransformerForTokenClassification(HeadedModel):
-    """BERT with a label for every token: encoder → dropout → linear, at each position (Devlin et al. 2019, 5.3)."""
+    """BERT with a label for every token: encoder → dropout → linear, at each position (Devlin et al. 2019, 5.3).
+
+    Built in notebook 15, section “The head: one linear layer, everywhere”.
+    """
 
     architecture = "BertForTokenClassification"
     without_head = "pass num_labels=2 for a new, untrained one"
@@ -44,7 +47,8 @@ class TransformerForTokenClassification(HeadedModel):
 def align(words: Sequence[str], labels: Sequence[int], tokenizer) -> tuple[list[int], list[int]]:
     """Return the ids of words, and equally many labels: a word's label at its first piece, -100 everywhere else.
 
-    [CLS] at the start and [SEP] at the end have -100, too. ValueError unless each word has a label.
+    [CLS] at the start and [SEP] at the end have -100, too. ValueError unless each word has a label. Built in notebook
+    15, exercise 15.2.
     """
     if len(words) != len(labels):
         raise ValueError(f"got {len(words)} words and {len(labels)} labels: pass one label per word")
@@ -95,7 +99,7 @@ def token_classification_loss(
 ) -> Tensor:
     """Return the `loss_sums` of a model on the rows with these indices, (3,), as `fit` takes it.
 
-    A row is what `align` returns; only tokens with a label count.
+    A row is what `align` returns; only tokens with a label count. Built in notebook 15, section “Train one first”.
     """
     inputs = collate([rows[index][0] for index in batch], device_of(model))
     labels = torch.full_like(inputs["input_ids"], IGNORED)

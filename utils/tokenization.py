@@ -19,7 +19,7 @@ MAX_CHARACTERS_PER_WORD = 100
 def is_punctuation(character: str) -> bool:
     """Return whether BERT splits here: at Unicode punctuation, and at ASCII characters that Unicode calls symbols.
 
-    Built in notebook 01, step 2.
+    Built in notebook 01, section “Step 2: split into words”.
     """
     return character in "$+<=>^`|~" or character_category(character).startswith("P")
 
@@ -27,7 +27,7 @@ def is_punctuation(character: str) -> bool:
 def split_special_tokens(text: str) -> list[str]:
     """Split a text at special tokens such as [MASK], and keep these as parts. TypeError for anything but a string.
 
-    Built in notebook 01, section "Assemble: the tokenizer".
+    Built in notebook 01, section “Assemble: the tokenizer”.
     """
     check_string(text)
     return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", text)
@@ -36,7 +36,7 @@ def split_special_tokens(text: str) -> list[str]:
 def normalize(text: str, lowercase: bool = True) -> str:
     """Clean the text; with `lowercase` also strip accents and lowercase it, character by character.
 
-    Built in notebook 01, step 1.
+    Built in notebook 01, section “Step 1: clean the text”.
     """
     text = "".join(clean_character(character) for character in text)
     if not lowercase:
@@ -46,14 +46,17 @@ def normalize(text: str, lowercase: bool = True) -> str:
 
 
 def pre_tokenize(text: str) -> list[str]:
-    """Split a text into words at white space; each punctuation character is a word. Built in notebook 01, step 2."""
+    """Split a text into words at white space; each punctuation character is a word.
+
+    Built in notebook 01, section “Step 2: split into words”.
+    """
     return "".join(f" {character} " if is_punctuation(character) else character for character in text).split()
 
 
 def word_pieces(word: str, vocab: dict[str, int]) -> list[str]:
     """Split a word into the longest matching pieces from the left; a word with an unmatched rest becomes [UNK].
 
-    Built in notebook 01, step 3 (exercise 1.1).
+    Built in notebook 01, exercise 1.1.
     """
     if len(word) > MAX_CHARACTERS_PER_WORD:
         return ["[UNK]"]
@@ -72,7 +75,7 @@ def word_pieces(word: str, vocab: dict[str, int]) -> list[str]:
 def truncate(first: list, second: list, budget: int) -> tuple[list, list]:
     """Truncate the longer of two id lists until both have at most `budget` ids, as the official tokenizer does.
 
-    Built in notebook 01, section "Assemble: the tokenizer".
+    Built in notebook 01, section “Assemble: the tokenizer”.
     """
     if len(first) + len(second) <= budget:
         return first, second
@@ -85,7 +88,7 @@ def truncate(first: list, second: list, budget: int) -> tuple[list, list]:
 def join_pieces(tokens: list[str]) -> str:
     """Join tokens to readable text, without spaces inside words and before . , ? !
 
-    Built in notebook 01, section "Assemble: the tokenizer".
+    Built in notebook 01, section “Assemble: the tokenizer”.
     """
     return re.sub(r" (?=[.,?!](?: |$))", "", " ".join(tokens).replace(" ##", ""))
 
@@ -93,7 +96,7 @@ def join_pieces(tokens: list[str]) -> str:
 def pad_batch(rows: list[tuple[list, list]], pad_id: int) -> dict[str, Tensor]:
     """Pad rows of (first, second) segment ids to the longest row: input_ids, token_type_ids, attention_mask (B, S).
 
-    Built in notebook 01, section "A batch: several texts in one rectangle".
+    Built in notebook 01, section “A batch: several texts in one rectangle”.
     """
     S = max(len(first) + len(second) for first, second in rows)
     batch = {"input_ids": [], "token_type_ids": [], "attention_mask": []}
@@ -108,7 +111,7 @@ def pad_batch(rows: list[tuple[list, list]], pad_id: int) -> dict[str, Tensor]:
 class WordPieceTokenizer:
     """BERT's tokenizer: text to tokens, ids and padded batches, and back (Devlin et al. 2019, section 3).
 
-    Built in notebook 01, section "Assemble: the tokenizer".
+    Built in notebook 01, section “Assemble: the tokenizer”.
     """
 
     word_pieces = staticmethod(word_pieces)

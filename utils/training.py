@@ -95,7 +95,7 @@ def fine_tune(
 ) -> History:
     """Train a classifier in place, and keep the weights of the epoch with the best result on `validation`.
 
-    Built in notebook 08, section "Your own classes, from your own CSV".
+    Built in notebook 08, section “Your own classes, from your own CSV”.
     Only weights that require gradients are trained: AdamW with warm-up and linear decay (Devlin et al. 2019, appendix
     A.2; learning rate, batch size and epochs from the ranges of A.3). ValueError for texts or labels that do not fit
     the model. Otherwise raises and stops as `fit` does.
@@ -214,7 +214,7 @@ def train_epoch(
 def classification_loss(model: nn.Module, rows: list[list[int]], labels: Tensor, batch: list[int]) -> Tensor:
     """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,).
 
-    Built in notebook 08, section "Your own classes, from your own CSV".
+    Built in notebook 08, section “Your own classes, from your own CSV”.
     """
     logits = model(**collate([rows[index] for index in batch], device_of(model)))
     return loss_sums(logits, labels[batch].to(logits.device))

@@ -146,6 +146,20 @@ def test_built_lists_what_the_notebook_shows(path):
     assert built(path) == BUILT.get(path.name[:2], {})
 
 
+def test_docstrings_name_notebook_and_section():
+    """Such as "notebook 03, exercise 3.3": utils leads back to the page that builds it."""
+    missing = []
+    for number, modules in BUILT.items():
+        for module, sections in modules.items():
+            for node in ast.parse((ROOT / "utils" / f"{module}.py").read_text("utf-8")).body:
+                if section := sections.get(getattr(node, "name", "")):
+                    place = re.match(r"exercise [\d.]*\d|proof .*", section.lower())
+                    place = place[0] if place else f"section “{section}”"
+                    named = " ".join(ast.get_docstring(node).split())
+                    missing += [node.name] * (f"notebook {number}, {place}" not in named)
+    assert missing == []
+
+
 def test_notebooks_show_the_code_that_they_build():
     """At least 65 % of the lines of utils, without imports and constants, and all of BERT itself."""
     shown, lines = Counter(), Counter()
