@@ -98,17 +98,6 @@ def run_twice(
     return done.stdout, noted.read_text().splitlines() if noted.exists() else []
 
 
-def test_set_up_installs_a_forks_address_once(tmp_path):
-    printed, noted = run_twice(tmp_path, Address("ada/encoder", "v1.0"))
-    assert noted == ["install --quiet https://github.com/ada/encoder/archive/v1.0.zip"]
-    assert printed.count("True started") == 2
-
-
-def test_set_up_installs_the_address_in_the_environment(tmp_path):
-    _, noted = run_twice(tmp_path, Address("ada/encoder"), SERIES="./uploaded.zip")
-    assert noted == ["install --quiet ./uploaded.zip"]
-
-
 REMEDY = ": Not installed: put the series (wheel or ZIP) next to this notebook, run this again"
 
 
@@ -128,20 +117,16 @@ def test_copy_without_address_prints_the_remedy(tmp_path):
     assert printed.count(REMEDY) == 2
 
 
-def test_copy_without_address_installs_an_uploaded_zip(tmp_path):
-    printed, noted = run_twice(tmp_path, None, SERIES="./uploaded.zip")
-    assert noted == ["install --quiet ./uploaded.zip"]
-    assert printed.count("True started") == 2
-
-
-def test_file_next_to_the_notebook_is_the_last_resort(tmp_path):
+def test_set_up_installs_once_from_the_first_place_it_finds(tmp_path):
+    """The variable, the address, or a file next to the notebook, in this order."""
     zips = {"encoder-main (1).zip": "", "old.zip": ""}
     wheels = {"anatomy-0.2.0-py3-none-any.whl": "", "old.zip": "", "notes.txt": ""}
     for name, address, variables, wanted in (
         ("wheel", None, {}, "anatomy-0.2.0-py3-none-any.whl"),
         ("none", None, {}, "encoder-main (1).zip"),
-        ("address", Address("ada/encoder"), {}, "https://github.com/ada/encoder/archive/main.zip"),
+        ("address", Address("ada/encoder", "v1.0"), {}, "https://github.com/ada/encoder/archive/v1.0.zip"),
         ("variable", Address("ada/encoder"), {"SERIES": "./mine.zip"}, "./mine.zip"),
+        ("variable alone", None, {"SERIES": "./mine.zip"}, "./mine.zip"),
     ):
         (tmp_path / name).mkdir()
         printed, noted = run_twice(tmp_path / name, address, wheels if name == "wheel" else zips, **variables)
