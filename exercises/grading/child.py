@@ -82,12 +82,14 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
             elif error and cell in given:
                 send("remark", f"a cell of the original notebook raised {type(error).__name__}: {error}"[:MAX_WORDS])
         wrong = [number for number in asked if not verdicts.get(number, "").startswith(framework.CORRECT)]
-        ours = published_answers(original) if len(wrong) > 1 else {}
+        ours = {}
         for place, number in enumerate(wrong):
             if number not in answers:
                 continue
             used = cells.names_used(answers[number], handed_in)
             earlier = {each: used & cells.names_checked(each, [asked[each], *handed_in]) for each in wrong[:place]}
+            if any(earlier.values()):
+                ours = ours or published_answers(original)
             earlier = {each: names for each, names in earlier.items() if names and each in ours}
             if earlier:
                 send("begins", number)

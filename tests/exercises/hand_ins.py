@@ -36,27 +36,18 @@ SHAPES = "weights_shape, context_shape = (2, 7, 5), (2, 7, 32)\n"
 
 HONEST = {
     "3.1": {
-        "import sys": f"import sys\nprint(sys.version, sys.maxsize)\n{SHAPES}",
-        "import os": f"import os\nprint(os.getcwd(), os.path.join('a', 'b'), os.cpu_count())\n{SHAPES}",
         "a note kept": f"with open('notes.txt', 'w') as file:\n    file.write('7 × 5')\n{SHAPES}",
         "a namedtuple": "from collections import namedtuple\nPair = namedtuple('Pair', 'w c')\n"
         "weights_shape, context_shape = Pair((2, 7, 5), (2, 7, 32))\n",
-        "measured": "given = [torch.zeros(2, n, d) for n, d in [(7, 64), (5, 64), (5, 32)]]\n"
-        "context_shape = F.scaled_dot_product_attention(*given).shape\n"
-        "weights_shape = (given[0] @ given[1].mT).shape\n",
         "a reference imported, not used": f"from utils.attention import AttentionHead\n{SHAPES}",
-        "an error looked at": "import traceback\ntry:\n    torch.zeros(2) @ torch.zeros(3)\nexcept RuntimeError:\n"
-        f"    traceback.print_exc()\n{SHAPES}",
         "another default dtype": f"torch.set_default_dtype(torch.float64)\n{SHAPES}",
         "measured twice": "torch.manual_seed(0)\nq, k = torch.randn(2, 4000, 64)\nprint((q * k).sum(-1).std())\n"
         f"torch.set_grad_enabled(False)\n{SHAPES}",
-        "logging": f"import logging, warnings\nwarnings.filterwarnings('ignore')\nlogging.warning('now')\n{SHAPES}",
         "%matplotlib": "%matplotlib inline\n%config InlineBackend.figure_format = 'retina'\nplt.plot([1, 2])\n"
         f"plt.show()\n{SHAPES}",
         "pairs of dtypes": f"%%capture shown\nprint(torch.get_default_dtype())\n{SHAPES}",
         "numpy": "import numpy as np\nnp.random.seed(0)\nweights_shape = np.array([2, 7, 5])\n"
         "context_shape = (*weights_shape[:2], np.sqrt(1024))\n",
-        "a timer": f"import time, timeit\nprint(timeit.timeit(lambda: 8 * 8, number=10), time.time())\n{SHAPES}",
     },
     "3.3": {
         "%%time": f"%%time\n{HEAD}",
@@ -74,23 +65,18 @@ HONEST = {
         "compiled for speed": f"import re\nre.compile('x')\n{HEAD}\nMyHead.forward.author = 'me'\n",
     },
     "3.4": {
-        "%time": f"{SOFTMAX}\n%time softmax_by_hand(torch.zeros(2, 2))\n",
         "%timeit": f"{SOFTMAX}\n%timeit -n 2 -r 2 softmax_by_hand(torch.zeros(2, 2))\n",
-        "decorated": f"import functools\n@functools.wraps(abs)\n{SOFTMAX}",
         "a partial": "from functools import partial\n"
         + SOFTMAX.replace("(scores)", "(scores, dim=-1)").replace("softmax_by_hand", "over", 1)
         + "softmax_by_hand = partial(over, dim=-1)\n",
         "umlauts": SOFTMAX.replace("exponentials", "größe") + "# ungefähr “so”\n",
         "with gradients": f"@torch.enable_grad()\n{SOFTMAX}",
         "solved": f"from exercises import solved\n{SOFTMAX}\nassert solved('3.4', softmax_by_hand)\n",
-        "%%time": f"%%time\n{SOFTMAX}",
         "in float64": SOFTMAX.replace("softmax_by_hand", "inner")
         + "def softmax_by_hand(*all_of_them):\n    return inner(*[x.double() for x in all_of_them]).float()\n",
         "a class with __call__": f"{SOFTMAX}class Softmax:\n    def __call__(self, scores):\n"
         "        return by_hand(scores)\n\nby_hand, softmax_by_hand = softmax_by_hand, Softmax()\n",
-        "a list, unpacked": f"{SOFTMAX}[softmax_by_hand] = [softmax_by_hand]\n",
         "a type imported": f"from utils.attention import AttentionHead\n{SOFTMAX}",
-        "globals": f"{SOFTMAX}\nprint('softmax_by_hand' in globals(), help)\n",
     },
 }
 
@@ -161,23 +147,19 @@ CHANGES: dict[str, Callable[[list[dict]], list[dict]]] = {
     "checked in a cell below": lambda cells: around(cells, replace=(CHECKED, "print(1)"), below=CHECKED),
     "another name": lambda cells: around(cells, replace=("softmax_by_hand", "meins")),
     "a long sum": lambda cells: around(cells, replace=("def ", f"total = {' + '.join(['1'] * 400)}\ndef ")),
-    "many lines": lambda cells: around(cells, replace=("def ", "\n" * 20_000 + "def ")),
     "many branches": lambda cells: around(
         cells, replace=("def ", "if 0:\n    pass\n" + "elif 0:\n    pass\n" * 250 + "def ")
     ),
     "of Colab": from_colab,
     "edited outputs": with_outputs,
     "its other cells gone": lambda cells: [cell for cell in cells if number_of(cell) in NUMBERS],
-    "prose gone": lambda cells: [cell for cell in cells if cell["cell_type"] == "code"],
 }
 ENDS = "it ends its process"
 HOSTILE = {  # what 3.4 does, and what its verdict says; all other answers are right
     "loops": ("while True: pass", "does not end within 5 seconds"),
-    "sleeps": ("import time\ntime.sleep(10**6)", "does not end within 5 seconds"),
     "needs memory": ("kept = []\nwhile True: kept.append(b'1' * 10**8)", "more than 1.5 GB of memory"),
     "forks": ("import os\nwhile True: os.fork()", "stopped: "),
     "exits": ("import os\nos._exit(0)", ENDS),
-    "kills itself": ("import os\nos.kill(os.getpid(), 9)", ENDS),
     "kills its parent": ("import os, time\nos.kill(os.getppid(), 9); time.sleep(5)", ENDS),
     "kills its group": ("import os\nos.killpg(0, 9)", ENDS),
     "crashes": ("import ctypes\nctypes.string_at(0)", ENDS),

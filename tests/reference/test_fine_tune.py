@@ -163,11 +163,15 @@ def test_head_is_kept_for_every_form_of_checkpoint_name(tmp_path, own, run, monk
     assert "Test accuracy 100.0%" in results.pop()
 
 
-def test_checkpoint_without_head_gets_new_head(tmp_path, own, run):
-    BertModel(BertConfig(**TINY)).save_pretrained(tmp_path / "bert")
-    write_vocabulary(tmp_path / "bert", [*tiny_tokenizer().vocab])
-    printed = run("--data", own, "--checkpoint", tmp_path / "bert", "--epochs", 0)
-    assert f"Classification head: new and untrained, because {tmp_path / 'bert'} has none" in printed
+def test_checkpoint_without_head_gets_new_head_with_the_classes_of_other_columns(tmp_path, tiny, run):
+    rows = [f"a {number};{'xyz'[number % 3]}" for number in range(30)]
+    (tmp_path / "own.csv").write_text("\n".join(["sentence;topic", *rows]), "utf-8")
+    options = ["--text", "sentence", "--label", "topic", "--save", tmp_path / "saved"]
+    printed = run("--data", tmp_path / "own.csv", "--checkpoint", tiny, "--epochs", 1, *options)
+    assert "3 classes: x (10), y (10), z (10)" in printed
+    assert f"Classification head: new and untrained, because {tiny} has none" in printed
+    model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "saved")
+    assert list(model.config.id2label.values()) == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize("names", [None, ["BertForMaskedLM"], ["BertModel"]])

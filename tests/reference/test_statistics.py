@@ -13,6 +13,8 @@ def test_wilson_interval_equals_scipys(total):
     for right in range(0, total + 1, max(1, total // 10)):
         expected = binomtest(right, total).proportion_ci(confidence_level=0.95, method="wilson")
         assert wilson_interval(right, total) == pytest.approx((expected.low, expected.high), abs=1e-4)
+    assert wilson_interval(0, total)[0] >= 0
+    assert wilson_interval(total, total)[1] <= 1
 
 
 @pytest.mark.parametrize(
@@ -21,12 +23,6 @@ def test_wilson_interval_equals_scipys(total):
 def test_wilson_interval_equals_the_published_one(right, total, expected):
     """Newcombe 1998, method 3."""
     assert wilson_interval(right, total) == pytest.approx(expected, abs=1e-4)
-
-
-def test_wilson_interval_stays_within_0_and_1():
-    for total in (1, 3, 50):
-        assert wilson_interval(0, total)[0] == 0
-        assert wilson_interval(total, total)[1] == 1
 
 
 @pytest.mark.parametrize(("right", "total"), [(0, 0), (3, 2), (-1, 2)])

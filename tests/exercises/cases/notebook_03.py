@@ -124,15 +124,9 @@ WRONG = {
     """,
     "3.3": """
         / math.sqrt(query.size(-1)) => / 1 | not scaled
-        self.query(hidden_states), => self.query(hidden_states) * (hidden_states.size(-1) / self.query.out_features) ** -0.5, | divided by √H
-        math.sqrt(query.size(-1)) => query.size(-1) | The scores are divided by D
-        / math.sqrt(query.size(-1)) => * math.sqrt(query.size(-1)) | multiplied by √D
         math.sqrt(query.size(-1)) => math.sqrt(32) | but not for H = 18 and D = 6
         math.sqrt(query.size(-1)) => 10 | The weights are the softmax over
-        softmax(dim=-1) => softmax(dim=-2) | over the queries
-        softmax(dim=-1) => softmax(dim=0) | over the texts of the batch
         self.query(hidden_states), self.key(hidden_states) => self.key(hidden_states), self.query(hidden_states) | Query and key are swapped. A
-        return scores.softmax(dim=-1) => return scores | Softmax over the keys is missing
         -math.inf => -30.0 | with −inf
         scores.masked_fill(attention_mask == 0, -math.inf) => scores + (attention_mask - 1) * 15.0 | with −inf
         self.query = nn.Linear(hidden_size => hidden_size, head_size = 384, 32; self.query = nn.Linear(hidden_size | but not for H = 18 and D = 6
@@ -146,7 +140,6 @@ WRONG = {
         scores.masked_fill(attention_mask == 0, -math.inf) => scores * attention_mask | “padded weights” differs
         attention_mask[:, None, :] => attention_mask[..., None] ;; -math.inf => -1e9 | hides keys
         attention_mask[:, None, :] => attention_mask[:, None] * attention_mask[..., None] ;; -math.inf => -1e9 | Every query keeps its row
-        scores.masked_fill(attention_mask == 0, -math.inf) => scores + attention_mask | “padded weights” differs
         self.query = nn.Linear(hidden_size, head_size) => self.query = nn.Linear(hidden_size, head_size, bias=False) | no bias
         self.query = => self.q = | self.query should be
         self.query = nn.Linear(hidden_size, head_size) => self.query = nn.Linear(head_size, hidden_size) | hidden_size to head_size

@@ -86,10 +86,7 @@ WRONG = {
         / math.sqrt(query.size(-1)) => / 1 | not scaled
         query.size(-1) => hidden_states.size(-1) | √H
         query.size(-1) => self.num_heads | √A
-        math.sqrt(query.size(-1)) => query.size(-1) | The scores are divided by D
-        / math.sqrt => * math.sqrt | multiplied by √D
         query.size(-1) => 32 | but not for H = 18 and 3 heads
-        softmax(dim=-1) => softmax(dim=-2) | over the queries
         softmax(dim=-1) => softmax(dim=1) | over the heads
         softmax(dim=-1) => mean(-1) | should have the shape
         -math.inf => -30.0 | with −inf
@@ -110,7 +107,6 @@ WRONG = {
         lambda self, x, mask=None: (right(self, x)[0], renormalised(right(self, x)[1], mask)) | Set masked scores to −inf before the softmax
         scores.masked_fill(attention_mask[:, None, None, :] == 0, -math.inf) => scores | Right so far: weights of layer 0, output of layer 0
         scores.masked_fill(attention_mask[:, None, None, :] == 0, -math.inf) => scores + attention_mask[:, None, None, :] | “weights of layer 0, padded” differs
-        scores.masked_fill(attention_mask[:, None, None, :] == 0, -math.inf) => scores * attention_mask[:, None, None, :] | set hidden scores to −inf
         [:, None, None, :] == 0, -math.inf => [:, None, :, None] == 0, -1e9 | hides keys
         query = split => self.num_heads = 12; query = split | 3 heads
         self.query(hidden_states) => hidden_states @ self.query.weight.T + self.query.bias | self.query is never called
