@@ -7,7 +7,6 @@ import faiss
 import pytest
 import torch
 
-from tests.browser.figure_examples import numbers_that_say_where
 from utils.search import hnsw_index
 from views import figures
 
@@ -29,35 +28,6 @@ from views import figures
 def test_invalid_attention_in_the_plane_raises(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         figures.attention_in_the_plane(*arguments, **options)
-
-
-def joined(page: str) -> str:
-    """A page whose texts stand whole, where its scripts write them in parts."""
-    return re.sub(r'" \+\s+"', "", page)
-
-
-def test_plane_describes_rotation_and_length():
-    page = joined(figures.attention_in_the_plane([1, 2], torch.eye(2)).page)
-    assert "turn the query towards a key, and that key's score grows; make the query longer, and the largest" in page
-    generator = torch.Generator().manual_seed(0)
-    for _ in range(100):
-        query, keys = (torch.randn(size, generator=generator) for size in ((2,), (3, 2)))
-        steps = torch.linspace(0, 1, 20)[:, None]
-        turned = torch.lerp(query / query.norm(), keys[0] / keys[0].norm(), steps)
-        scores = query.norm() * turned / turned.norm(dim=1, keepdim=True) @ keys[0]
-        assert (scores.diff() > -1e-5).all()
-        longer = (torch.linspace(1, 5, 20)[:, None] * query @ keys.T).softmax(dim=1).amax(dim=1)
-        assert (longer.diff() > -1e-6).all()
-
-
-def test_wrong_split_gives_head_0_other_numbers():
-    """The drawing says: parts of other heads, too, and nothing of the last token."""
-    for tokens in range(2, 7):
-        for heads in range(2, 7):
-            numbers = numbers_that_say_where(tokens, heads, 3)
-            first = numbers.flatten()[: tokens * 3]
-            assert (first // 10 % 10 > 0).any()
-            assert not (first // 100 == tokens).any()
 
 
 # graph_walk
