@@ -43,12 +43,6 @@ UNCOMPUTED = """(root) => {
 }"""
 
 
-def numbers_that_say_where(tokens: int, heads: int, head_size: int) -> torch.Tensor:
-    """Return numbers (S, A, D) whose three digits are the token, the head and the coordinate, each from 0."""
-    token, head, place = torch.arange(tokens), torch.arange(heads), torch.arange(head_size)
-    return 100 * token[:, None, None] + 10 * head[:, None] + place
-
-
 def open_figure(page, view, folder: Path) -> None:
     """Open the saved page of a figure in the browser."""
     page.goto(view.save(folder / "figure.html").as_uri())
