@@ -103,8 +103,7 @@ def phases(project: Path, target: str) -> list[str]:
     return (project / "log").read_text().split()
 
 
-@pytest.mark.parametrize("sign", ["SIGINT", "SIGKILL"])
-@pytest.mark.parametrize("phase", SET_UP)
+@pytest.mark.parametrize(("phase", "sign"), [*zip(SET_UP, ["SIGINT", "SIGKILL"] * 2, strict=True), ("pip", "SIGKILL")])
 def test_make_lab_restarts_an_interrupted_set_up(project, phase, sign):
     interrupt(project, "lab", phase, getattr(signal, sign))
     assert not (project / ".venv" / ".installed").exists()
@@ -132,7 +131,7 @@ def test_pip_installs_if_uv_is_missing_or_fails(project, phase):
     assert done.stdout.count("Installing with pip") == 1
 
 
-@pytest.mark.parametrize("phase", [*SET_UP, "lint", "pytest"])
+@pytest.mark.parametrize("phase", ["pip", "extension", "lint", "pytest"])
 def test_make_test_continues_after_an_interruption(project, phase):
     interrupt(project, "test", phase)
     done = phases(project, "test")
@@ -154,13 +153,16 @@ def test_set_up_is_kept_until_requirements_change(project, name):
     assert "pip" in phases(project, "lab")
 
 
-@pytest.mark.parametrize("form", ["environment", "command line"])
-@pytest.mark.parametrize(("target", "phase"), [("lab", "lab"), ("test", "pytest")])
 @pytest.mark.parametrize(
-    ("checkpoint", "wanted"),
-    [("mybert", "{project}/mybert"), ("./mybert/", "{project}/mybert"), ("bert-base-uncased", "bert-base-uncased")],
+    ("form", "target", "checkpoint", "wanted"),
+    [
+        ("environment", "lab", "mybert", "lab {project}/mybert"),
+        ("environment", "test", "./mybert/", "pytest {project}/mybert"),
+        ("command line", "test", "mybert", "pytest {project}/mybert"),
+        ("command line", "lab", "bert-base-uncased", "lab bert-base-uncased"),
+    ],
 )
-def test_checkpoint_folder_is_relative_to_the_root(project, form, target, phase, checkpoint, wanted):
+def test_checkpoint_folder_is_relative_to_the_root(project, form, target, checkpoint, wanted):
     """Kernels start in notebooks/, so a relative path is made absolute; a name on the Hub is unchanged."""
     (project / "mybert").mkdir()
     (project / "mybert" / "config.json").touch()
@@ -169,8 +171,7 @@ def test_checkpoint_folder_is_relative_to_the_root(project, form, target, phase,
     else:
         process = make(project, target, f"CHECKPOINT={checkpoint}")
     assert process.wait(timeout=20) == 0
-    seen = (project / "checkpoints").read_text().splitlines()
-    assert seen[-1] == f"{phase} {wanted.format(project=project)}"
+    assert (project / "checkpoints").read_text().splitlines()[-1] == wanted.format(project=project)
 
 
 def test_lab_stops_without_its_checkpoint(project):
@@ -194,8 +195,13 @@ echo "$@" >> calls
 """
 
 
-@pytest.mark.parametrize("target", ["lab", "test", "cpu-torch"])
-@pytest.mark.parametrize(("version", "right"), [("3, 10", False), ("3, 11", True), ("3, 14", True), ("3, 15", False)])
+@pytest.mark.parametrize(
+    ("target", "version", "right"),
+    [
+        *(("lab", version, right) for version, right in {"3, 11": True, "3, 14": True, "3, 15": False}.items()),
+        *((target, "3, 10", False) for target in ("lab", "test", "cpu-torch")),
+    ],
+)
 def test_unsupported_python_is_reported_before_installing(project, target, version, right):
     (project / "python").write_text(OTHER_VERSION.format(python=sys.executable, version=version))
     command = ["make", f"PYTHON={project / 'python'}", target]
