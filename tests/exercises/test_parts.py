@@ -2,6 +2,7 @@
 
 import copy
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -70,12 +71,19 @@ def test_part_wrong_somewhere_is_refused(name, wrong):
         try_part(name, wrong.make())
 
 
-@pytest.mark.parametrize("chosen", [*(pytest.param(name, marks=pytest.mark.long) for name in (*PARTS, "all")), "half"])
+# In the first and the second, every part runs that the third has; multi_head_attention runs instead of two others.
+CHOSEN = [
+    ("embeddings", "attention_weights", "feed_forward", "encoder"),
+    pytest.param(("word_pieces", "split_heads", "encoder_layer", "rename_weight"), marks=pytest.mark.long),
+    pytest.param(tuple(PARTS), marks=pytest.mark.long),
+]
+
+
+@pytest.mark.parametrize("chosen", CHOSEN, ids=len)
 def test_model_with_parts_gives_the_same(mine, encoder, tokenizer, chosen):
-    names = {"all": list(PARTS), "half": list(PARTS)[::2]}.get(chosen, [chosen])
-    for name in names:
+    for name in chosen:
         assert save_part(name, RIGHT[name]).startswith(f"That is part {list(PARTS).index(name) + 1} of 9")
-    assert list(saved_parts()) == names
+    assert tuple(saved_parts()) == chosen
     batch = my_tokenizer()(TEXTS, ["Yes.", "No, it does not.", "b"])
     assert torch.equal(batch["input_ids"], tokenizer(TEXTS, ["Yes.", "No, it does not.", "b"])["input_ids"])
     expect_the_same(my_encoder(), encoder, batch)
@@ -108,14 +116,25 @@ def test_model_calls_each_part(tokenizer):
     assert not called
 
 
-def all_parts() -> None:
-    for name, part in RIGHT.items():
-        save_part(name, part)
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> Path:
+    """A folder with every part, saved once."""
+    place = tmp_path_factory.mktemp("parts") / "mine"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINE", str(place))
+        for name, part in RIGHT.items():
+            save_part(name, part)
+    return place
+
+
+@pytest.fixture
+def all_parts(mine, saved) -> Path:
+    """The folder of parts with all of them."""
+    return Path(shutil.copytree(saved, mine))
 
 
 @pytest.mark.long
-def test_model_with_parts_copies_hooks_and_trains(mine, encoder):
-    all_parts()
+def test_model_with_parts_copies_hooks_and_trains(all_parts, encoder):
     mine_, ids = my_encoder(), torch.tensor([[101, 2051, 102]])
     assert mine_.state_dict().keys() == encoder.state_dict().keys()
     twin = copy.deepcopy(mine_)
@@ -134,8 +153,7 @@ def test_model_with_parts_copies_hooks_and_trains(mine, encoder):
 
 
 @pytest.mark.long
-def test_model_with_parts_packs_and_embeds(mine, encoder, tokenizer):
-    all_parts()
+def test_model_with_parts_packs_and_embeds(all_parts, encoder, tokenizer):
     batch, own = tokenizer(TEXTS), my_encoder()
     torch.testing.assert_close(encode_packed(own, **batch), encode_packed(encoder, **batch), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(embed(TEXTS, own, tokenizer), embed(TEXTS, encoder, tokenizer), rtol=1e-4, atol=1e-5)
@@ -144,9 +162,8 @@ def test_model_with_parts_packs_and_embeds(mine, encoder, tokenizer):
 
 
 @pytest.mark.long
-def test_spoiled_part_breaks_its_own_layer(mine, encoder, tokenizer):
-    all_parts()
-    path = mine / "encoder_layer.py"
+def test_spoiled_part_breaks_its_own_layer(all_parts, encoder, tokenizer):
+    path = all_parts / "encoder_layer.py"
     path.write_text(path.read_text("utf-8").replace("hidden_states + ", "1.01 * hidden_states + "), "utf-8")
     ours, theirs = states(my_encoder(), tokenizer(TEXTS)), states(encoder, tokenizer(TEXTS))
     same = [torch.allclose(a, b, atol=1e-4) for a, b in zip(ours[0], theirs[0], strict=True)]
@@ -192,8 +209,7 @@ def test_folder_of_parts(tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-def test_mine_off_saves_and_uses_no_parts(mine, monkeypatch, capsys):
-    all_parts()
+def test_mine_off_saves_and_uses_no_parts(all_parts, monkeypatch, capsys):
     monkeypatch.setenv("MINE", "off")
     assert not saved_parts()
     assert save_part("word_pieces", RIGHT["word_pieces"]) == ""
@@ -322,27 +338,27 @@ def fresh():
     torch._dynamo.reset()
 
 
-def with_all_parts(mine) -> tuple[TransformerEncoder, TransformerEncoder]:
+@pytest.fixture
+def both(all_parts) -> tuple[TransformerEncoder, TransformerEncoder]:
     """A small encoder with every part in it, loaded as `my_encoder` loads them, and the same without."""
-    all_parts()
     torch.manual_seed(0)
     finished = shaken(TransformerEncoder(BertConfig(**TINY))).eval()
     return with_parts(copy.deepcopy(finished)), finished
 
 
 @pytest.mark.long
-def test_model_with_parts_compiles(mine, fresh):
-    own, finished = with_all_parts(mine)
+def test_model_with_parts_compiles(both, fresh):
+    own, finished = both
     compiled = torch.compile(own, backend="eager")
     for lengths in ([7, 4], [9, 2, 5]):
         expect_the_same(compiled, finished, ragged_batch(lengths))
 
 
 @pytest.mark.long
-def test_model_with_parts_exports_to_onnx(mine, tmp_path):
+def test_model_with_parts_exports_to_onnx(both, tmp_path):
     pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
     pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
-    own, finished = with_all_parts(mine)
+    own, finished = both
     path = export_onnx(own, tmp_path / "mine.onnx", output_hidden_states=True)
     for lengths in ([7, 4], [9, 2, 5], [1]):
         batch = ragged_batch(lengths)
