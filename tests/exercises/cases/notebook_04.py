@@ -2,25 +2,11 @@
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 
 def merge_in_numpy(x):
     B, A, S, D = x.shape
     return np.ascontiguousarray(np.swapaxes(x, 1, 2)).reshape(B, S, A * D)
-
-
-def by_torch(attention, hidden_states, attention_mask=None):
-    stream, parts = hidden_states.transpose(0, 1), (attention.query, attention.key, attention.value)
-    output, weights = F.multi_head_attention_forward(
-        *[stream] * 3,
-        *(stream.size(-1), attention.num_heads, torch.cat([part.weight for part in parts])),
-        *(torch.cat([part.bias for part in parts]), None, None, False, 0.0),
-        *(attention.output.weight, attention.output.bias),
-        key_padding_mask=None if attention_mask is None else attention_mask == 0,
-        average_attn_weights=False,
-    )
-    return output.transpose(0, 1), weights
 
 
 def at_the_end(mask):
@@ -110,7 +96,6 @@ WRONG = {
         [:, None, None, :] == 0, -math.inf => [:, None, :, None] == 0, -1e9 | hides keys
         query = split => self.num_heads = 12; query = split | 3 heads
         self.query(hidden_states) => hidden_states @ self.query.weight.T + self.query.bias | self.query is never called
-        by_torch | self.query is never called
         self.output( => self.output.forward( | self.output is never called
         attention_mask[:, None, None, :] => attention_mask | dimensions of size 1, (B, 1, 1, S)
         reshape => view | view fails because transpose leaves the

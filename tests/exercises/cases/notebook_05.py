@@ -52,8 +52,6 @@ WRONG = {
         lambda x: F.gelu(x.view(2, 3, 5)) if x.numel() == 30 else x | torch's own GELU
         lambda x: right(x) if x.numel() == 30 else x | but not for the shape (3,)
         F.gelu | torch's own GELU
-        torch.nn.GELU() | torch's own GELU
-        torch.ops.aten.gelu | torch's own GELU
         lambda x: torch.stack([right(row) for row in x]) | a single number
         without_math(right) | Write `import math` above your function
         math.sqrt => torch.sqrt | The root of a number is number ** 0.5
@@ -75,8 +73,6 @@ WRONG = {
         self.dropout(attended) => attended ;; self.dropout(transformed) => transformed | “in training, with dropout” differs
         hidden_states + self.dropout(transformed) => self.dropout(hidden_states + transformed) | “in training, with dropout” differs
         lambda block, x, mask: block(x, mask, True) | calls the finished layer
-        lambda block, x, mask: block.forward(x, mask, True) | calls the finished layer
-        lambda block, x, mask: type(block).forward(block, x, mask, True) | calls the finished layer
         lambda *given: TransformerEncoderLayer.forward(*given, True) | calls the finished layer
         lambda *given: (right(*given)[0] + 1, right(*given)[1]) | “layer 0, one sentence” differs
         self.attention_norm(hidden_states + => self.attention_norm(hidden_states.detach() + | gradients do not flow back

@@ -28,11 +28,6 @@ def forward_yielding(encoder, input_ids, attention_mask, token_type_ids):
         yield hidden_states
 
 
-def finished(find):
-    """The finished forward of a class, as a function of the encoder."""
-    return lambda encoder, *given: find(encoder).forward(encoder, *given, output_hidden_states=True).hidden_states
-
-
 def stack_of_the_class(self, *given):
     found = self.forward(*given, output_hidden_states=True, output_attentions=True)
     return found.hidden_states, found.attentions
@@ -96,8 +91,6 @@ WRONG = {
     """,
     "6.2": """
         "many" | a number
-        (440, 640, 40) | a number
-        torch.zeros(2) | a number
     """,
     "6.3": """
         lambda name: name | unchanged
@@ -121,13 +114,11 @@ WRONG = {
         encoder.embeddings(input_ids, token_type_ids) => encoder.embeddings.word_embeddings(input_ids) | These are only word vectors. Call
         return states => return [*states, *[torch.zeros(0)] * 3][:4] | Right for three layers, but two
         lambda encoder, *given: encoder(*given, output_hidden_states=True).hidden_states | calls the finished encoder
-        finished(type) | calls the finished encoder
-        finished(lambda encoder: TransformerEncoder) | calls the finished encoder
+        lambda encoder, *given: TransformerEncoder.forward(encoder, *given, output_hidden_states=True).hidden_states | calls the finished encoder
         states = [hidden_states] => states = [hidden_states]; encoder.eval() | to evaluation mode
         states = [hidden_states] => states = [hidden_states]; encoder.layers = torch.nn.ModuleList([encoder.layers[0]] * len(encoder.layers)) | Your function changes the encoder's parameters
         hidden_states, _ = encoder => hidden_states = encoder | A layer returns a pair, hidden
         (hidden_states, attention_mask)\\n => (hidden_states.detach(), attention_mask)\\n | gradients do not flow back
-        torch.no_grad()(right) | gradients do not flow back
         return states => return [state.detach() for state in states] | gradients do not flow back
         (hidden_states, attention_mask)\\n => (hidden_states)\\n | not masked
         (input_ids, token_type_ids)\\n => (input_ids)\\n | token types are missing
@@ -151,7 +142,6 @@ WRONG = {
         encoder.requires_grad_(False) => encoder.embeddings.requires_grad_(False) | Every layer can learn
         in encoder.parameters() if p.requires_grad => in encoder.parameters() | Count only the parameters that can
         first = => encoder.eval(); first = | eval() or train()
-        first = => encoder.train(); first = | eval() or train()
         lambda encoder, number: (right(encoder, number), zero_the_last(encoder, number))[0] | changes the encoder's parameters
         lambda encoder, number: f"{right(encoder, number)} parameters" | Your function returns text. Return only
         lambda encoder, number: (right(encoder, number), 172 * number)[1] | parameters can learn

@@ -96,7 +96,6 @@ WRONG = {
     "9.1": """
         (2, 3, 4) | two numbers
         "two and three" | two numbers
-        2 | two numbers
     """,
     "9.2": """
         lambda states, mask: states.max(dim=1) | the pair (values, indices). Add .values
