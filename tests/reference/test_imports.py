@@ -49,7 +49,8 @@ def imported(source: str) -> set[str]:
 def imports_within(package: str) -> dict[str, set[str]]:
     """Return the modules of a package that each of its modules imports."""
     found = modules(ROOT / package)
-    return {name: {other for other in found if f"{package}.{other}" in imported(found[name])} for name in found}
+    used = {name: imported(source) for name, source in found.items()}
+    return {name: {other for other in found if f"{package}.{other}" in used[name]} for name in found}
 
 
 @pytest.mark.parametrize("package", ["utils", "views"])
