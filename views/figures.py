@@ -23,7 +23,7 @@ from utils.tokenization import (
 from views.page import FOLDER as VIEWS
 from views.page import View, build_page, own_text, writable
 
-FOLDER = VIEWS / "draggable"  # the page, style sheet and code that all figures share, and a file per figure
+FOLDER = VIEWS / "draggable"  # what all figures share, and the code and style sheet of each
 MAX_CHARACTERS = 200  # of a text in longest_match
 
 
@@ -365,15 +365,17 @@ def rotary_turn(
 
 
 def make_figure(name: str, data: dict, *, title: str, details: str, before: Sequence[str] = ()) -> View:
-    """Make the page of draggable/NAME.js with this data.
+    """Make the page of draggable/NAME.js and NAME.css with this data.
 
     `title` states the finding, and `details` what is drawn, in small letters. `before` names the files that NAME.js
     depends on.
     """
     title, details = writable(title), writable(details)
     numbers = {key: plain_numbers(value) for key, value in data.items()}
-    code = [own_text(f"draggable/{part}.js") for part in (*before, name)]
-    page = build_page(name, numbers, title=title, details=details, code=code)
+    parts = *before, name
+    code = [own_text(f"draggable/{part}.js") for part in parts]
+    css = "".join(own_text(f"draggable/{part}.css") for part in parts if (FOLDER / f"{part}.css").is_file())
+    page = build_page(name, numbers, title=title, details=details, code=code, css=css)
     return View(f"{title}: {details}", page)
 
 

@@ -75,16 +75,7 @@ const marked = Array.from({ length: 1 + Math.ceil(2 / gap) }, (_, i) => 1 - i * 
   (cosine) => least <= cosine && cosine < most,
 );
 
-document.documentElement.classList.add("high");
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .on-slide .row > div { max-width: none !important; }
-  .on-slide .target { max-width: 400px; margin: 0 auto; }
-`,
-);
+root.classList.add("high");
 const row = add(figure, "div", { class: "row" }),
   left = add(row, "div", { style: "flex: 1 1 420px; max-width: 520px" });
 const svg = add(left, "svg", {

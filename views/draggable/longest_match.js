@@ -15,45 +15,6 @@ function compute({ word }) {
   return { tries: found, kept, ids: [...found.map(({ id }) => id), ...kept.map((piece) => ids.get(piece))] };
 }
 
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .words { min-height: 32px; margin-bottom: 8px; line-height: 28px; }
-  .pieces { min-height: 30px; }
-  .still .words { display: none; }
-  .words label { max-width: 95%; white-space: normal; overflow-wrap: anywhere; }
-  .tries { max-height: 262px; overflow-y: auto; } /* twelve tries */
-  .letters { display: grid; width: max-content; padding-right: 17em; row-gap: 1px; }
-  .letter, .cut, .rest, .head { position: sticky; top: 0; } /* above the tries that scroll */
-  .head { margin-right: -17em; background: var(--ground, var(--paper)); }
-  .letter { position: sticky; min-width: 24px; min-height: 0; padding: 0; border: 0; background: none;
-    line-height: 26px; text-align: center; font-size: var(--title); }
-  .cut { margin: 0 1px; border: 2px solid var(--average); border-radius: 5px; }
-  .rest { margin: 0 1px; border: 2px dotted var(--line); border-radius: 5px; }
-  .try { height: 9px; transform-origin: left; margin: 3px 1px; border: 1.5px solid var(--below); border-radius: 5px; }
-  .found.try { background: var(--average); border-color: var(--average); }
-  .tried { width: 0; padding-left: 6px; line-height: 18px; font-size: var(--small); white-space: nowrap;
-    color: var(--soft); }
-  .found.tried { color: var(--average); font-weight: bold; }
-  .last.tried { color: inherit; }
-  .gap { position: sticky; top: 0; width: 24px; min-width: 24px; height: 28px; min-height: 0; margin-left: -12px;
-    padding: 0;
-    border: 0; border-radius: 0; background: none; z-index: 1; }
-  .gap::after { content: ""; display: block; width: 0; height: 24px; margin: auto;
-    border-left: 2px dashed var(--line); }
-  .gap:hover::after { border-color: var(--soft); }
-  button.gap:hover:not(:disabled, .cell) { background: none; }
-  .gap[aria-pressed="true"]::after { border-left: 3px solid var(--mark); }
-  .said { min-height: 4.4em; }
-  .still .said { min-height: 0; }
-  .pieces .piece { border-color: var(--average); }
-  @media (max-width: 500px) { .pieces { min-height: 60px; } .said { min-height: 5.8em; } }
-  .pieces .id { margin-left: 0.6em; color: var(--soft); }
-`,
-);
-
 const box = typed(figure, "Your text", data.text, { rows: 1, most: data.most }, read);
 const words = add(figure, "div", { class: "words" });
 // The buttons come first: what grows below them does not move them.

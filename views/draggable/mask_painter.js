@@ -18,38 +18,6 @@ const MEANING = {
     "Cross attention: each token that the decoder has written (rows) may see the whole text that the encoder " +
     "has read (columns).",
 };
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .mask th, .mask td { padding: 1px; text-align: center; }
-  .mask th { max-width: 6.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
-    font-size: var(--letters); }
-  .mask tbody th { padding-right: 8px; text-align: left; color: var(--query); }
-  .mask thead th { color: var(--key); }
-  .mask thead .value, .mask input { color: var(--value); }
-  .mask .corner { color: var(--soft); font-size: var(--small); line-height: 1.2; text-align: left; white-space: pre; }
-  .mask input { width: 52px; height: 30px; box-sizing: border-box; padding: 0 2px; text-align: center;
-    background: var(--ground, var(--paper)); border: 1px solid var(--line); border-radius: 4px; }
-  .cell { width: 52px; height: 30px; padding: 0; border: 1px solid var(--above); border-radius: 4px; color: inherit;
-    font-size: var(--small); font-variant-numeric: tabular-nums; cursor: pointer; touch-action: none; user-select: none;
-    background: color-mix(in srgb, var(--weight) var(--share), var(--ground, var(--paper))); }
-  .cell[aria-pressed="false"] { color: var(--soft); border-color: var(--line);
-    background: repeating-linear-gradient(-45deg, transparent 0 4px, var(--faint) 4px 7px); }
-  .mask .old { min-width: 4em; text-align: right; color: var(--soft); padding-left: 6px; }
-  .mask .average, .mask thead .average { min-width: 3em; padding: 0 6px; text-align: right; color: var(--average); }
-  .mask tbody th, .mask .average { position: sticky; left: 0; right: 0; background: var(--ground, var(--paper)); }
-  .mask .moved .average { font-weight: bold; outline: 2px solid var(--mark); outline-offset: -2px; border-radius: 4px; }
-  @media (max-width: 480px) {
-    .mask .cell, .mask input { width: 37px; }
-    .mask thead .average { font-size: var(--small); }
-    .mask .old { min-width: 3.7em; padding: 0 2px 0 0; font-size: var(--small); white-space: nowrap; }
-    .mask .average, .mask thead .average { min-width: 0; padding: 0 4px; }
-    .mask tbody th { padding-right: 4px; }
-  }
-`,
-);
 
 const radios = choice(add(figure, "div", { class: "controls" }), "Mask", Object.keys(masks), data.mask, start);
 const grid = add(add(figure, "div", { class: "scroll" }), "table", {

@@ -28,32 +28,6 @@ function compute({ text }) {
   return found;
 }
 
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; padding: 1px; }
-  /* seven lines of 26 pixels, and 2 between */
-  .words { max-height: 194px; overflow-y: auto; scroll-snap-type: y mandatory; }
-  .word { line-height: 26px; }
-  .few { flex-flow: column; }
-  .word { height: 26px; white-space: nowrap; scroll-snap-align: start; }
-  .word .piece { vertical-align: bottom; margin-bottom: 0; }
-  .times { display: inline-block; min-width: 2.4em; color: var(--soft); }
-  .words .piece, .kept .piece { margin-right: 3px; }
-  .piece.new { border-color: var(--average); color: var(--average); font-weight: bold; }
-  .piece.next { border: 2px solid var(--mark); padding: 0 5px; line-height: 20px; }
-  h2 { margin: 6px 0; font-size: var(--letters); }
-  tbody tr:first-child > * { font-weight: bold; }
-  .bar.first { background: var(--mark); }
-  .pairs { min-height: 190px; }
-  .kept { min-height: 56px; max-height: 112px; line-height: 28px; overflow-y: auto; } /* four lines */
-  .kept .piece { margin-bottom: 0; vertical-align: middle; }
-  .characters { color: var(--soft); font-size: var(--small); overflow-wrap: anywhere; }
-`,
-);
-
 typed(figure, "Your texts", data.text, { rows: 2, most: data.most }, begin);
 const stepper = steps(add(figure, "div", { class: "controls" }), "merge", 0, draw);
 figure.append(document.getElementById("say"));

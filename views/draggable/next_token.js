@@ -60,32 +60,6 @@ const TOP = 44,
   DEEP = 60,
   DOT = 8,
   WHOLE = PILE + DEEP + 20;
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .ruler { width: 100%; height: ${WHOLE}px; touch-action: pan-y; }
-  .on-slide details { display: none; }
-  .ruler text { stroke: none; text-anchor: middle; pointer-events: none; font-size: var(--letters); }
-  .ruler .line { text-anchor: start; font-size: var(--small); fill: var(--soft); }
-  .piece-of rect { fill: color-mix(in srgb, var(--key) 28%, var(--ground, var(--paper))); }
-  .piece-of.best rect { fill: var(--key); }
-  .piece-of.out rect { fill: var(--faint); }
-  .piece-of.chosen rect { stroke: var(--mark); stroke-width: 2px; }
-  .ruler .best text { fill: var(--ground, var(--paper)); font-weight: bold; }
-  .ruler .out text { fill: var(--soft); text-decoration: line-through; }
-  .stretch { fill: var(--key); fill-opacity: 0.07; }
-  .dart { fill: var(--other); }
-  .ruler .count { fill: var(--other); font-weight: bold; }
-  .curtain { cursor: ew-resize; }
-  .curtain:focus { outline: none; }
-  .curtain :is(path, circle) { stroke: var(--mark); stroke-width: 3px; fill: var(--mark); }
-  .curtain:focus circle { stroke: currentColor; }
-  .curtain text { text-anchor: end; fill: var(--mark); font-size: var(--small); }
-  #say { min-height: 2.9em; }
-`,
-);
 
 const controls = add(figure, "div", { class: "controls" }),
   choose = (name, value) => {
@@ -114,6 +88,7 @@ for (const [name, act] of Object.entries({
 
 const ruler = add(figure, "svg", {
   class: "ruler",
+  style: `height: ${WHOLE}px`,
   role: "group",
   "aria-label": "the tokens as pieces of two rulers: what the model gives, and what can be drawn",
 });

@@ -22,36 +22,7 @@ const most = 1.1 * longest,
   edge = 4.7 * unit,
   size = 0.26 * unit;
 
-const pin =
-  "width: 24px; height: 24px; border: 0; background: currentColor; border-radius: var(--pin); transform: rotate(45deg)";
-document.documentElement.classList.add("high");
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .strip { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 8px; align-items: center; }
-  .strip label { display: contents; }
-  .strip output { display: none; }
-  .strip input { appearance: none; width: calc(100% - ${100 / N}% + 24px); height: 34px; color: inherit;
-    margin: 0 calc(${50 / N}% - 12px); background: linear-gradient(var(--line) 0 0) center / 100% 1px no-repeat; }
-  .strip ::-webkit-slider-thumb { appearance: none; ${pin} }
-  .strip ::-moz-range-thumb { ${pin} }
-  .cells { grid-column: 2; display: flex; text-align: center; font-size: var(--letters); }
-  .cells span { flex: 1; min-width: 0; margin-right: -1px; border: 1px solid var(--line); padding: 2px 0; }
-  .cells b { display: block; font-weight: inherit; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-  svg path:not(.dot), text { pointer-events: none; text-anchor: middle; }
-  .adds { margin: 0; text-align: center; font-variant-numeric: tabular-nums; }
-  @media (max-width: 500px) {
-    .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; }
-    .plane { max-width: 250px !important; margin: 0 auto; }
-  }
-  .on-slide .plane { max-width: 380px !important; }
-  .on-slide .product { margin: 0 auto; }
-  .on-slide .product text { font-size: calc(var(--small) - 1px); }
-  .on-slide .product text:last-of-type { transform: translateY(8px); }
-`,
-);
+root.classList.add("high");
 
 // Angles are written as the rounded angle of one position makes them, so that what is written adds up.
 const degrees = (by) => (180 * by) / Math.PI;
@@ -77,7 +48,7 @@ const along = (element, points) => element.setAttribute("d", `M${points.map(([x,
 const write = (parent, size, text, x = 0, y = 0) => add(parent, "text", { x, y, "font-size": size }, text);
 
 // A line of words: the query's place is chosen above it, the key's below.
-const strip = add(figure, "div", { class: "strip" });
+const strip = add(figure, "div", { class: "strip", style: `--places: ${N}` });
 function choose(one, corners) {
   one.input = slider(
     strip,

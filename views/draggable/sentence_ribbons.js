@@ -3,66 +3,6 @@
 const MAX_LETTERS = 20,
   MIN_LETTERS = 14; // pixels
 
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .sentence { width: 100%; }
-  .sentence text { stroke: none; }
-  .ribbon { pointer-events: none; fill: none; stroke: var(--key); stroke-opacity: 0.32; }
-  .ribbon.most { stroke-opacity: 0.8; }
-  .ribbon.below { stroke: var(--other); }
-  .ribbon.asks { stroke: var(--query); stroke-opacity: 0.5; }
-  .word { cursor: pointer; touch-action: manipulation; -webkit-tap-highlight-color: transparent; }
-  .word:focus { outline: none; }
-  .word rect { fill: transparent; }
-  .word > * { pointer-events: none; }
-  .word .room { stroke: none !important; fill: none !important; pointer-events: all; }
-  .word:hover rect { fill: var(--faint); }
-  .word:focus-visible rect { stroke: var(--mark); stroke-width: 2px; }
-  .word.asks rect { fill: color-mix(in srgb, var(--query) 14%, var(--ground, var(--paper))); }
-  .word.most rect { fill: color-mix(in srgb, var(--key) 14%, var(--ground, var(--paper))); }
-  .word.asks .name { fill: var(--query); }
-  .word.most .name { fill: var(--key); }
-  .still .swapped { display: none; }
-  .still .map select { appearance: none; border: 0; padding: 0; font-weight: bold; }
-  .sentence .swapped { stroke: var(--soft); stroke-width: 1.5px; stroke-dasharray: 3 3; }
-  .sentence :is(.number, .more, .label) { font-size: var(--small); font-variant-numeric: tabular-nums; }
-  .sentence :is(.number, .more) { fill: var(--soft); }
-  .sides { display: flex; justify-content: space-between; gap: 16px; margin: 8px 0 0; font-weight: bold; }
-  .sides, .two .sentence .number { color: var(--key); fill: var(--key); }
-  .sides :last-child, .two .sentence .more { color: var(--other); fill: var(--other); }
-  .two .word .second, .two .word.differs .second { fill: var(--other); }
-  .two .word.differs .name { fill: var(--key); }
-  .two .word.most :is(.number, .more) { font-weight: bold; }
-  .two .word.most:not(.differs) .name { fill: currentColor; font-weight: bold; }
-  :not(.two) > .sentence .word.most .number { fill: var(--key); font-weight: bold; }
-  :not(.two) > .sentence .word.asks .number { fill: var(--query); font-weight: bold; }
-  .part { fill: color-mix(in srgb, var(--key) 38%, var(--ground, var(--paper))); }
-  .part.most { fill: var(--key); }
-  .part.asks { fill: color-mix(in srgb, var(--query) 45%, var(--ground, var(--paper))); }
-  .sentence .label.most { fill: var(--ground, var(--paper)); font-weight: bold; }
-  .below { display: flex; flex-wrap: wrap; gap: 12px 40px; margin-top: 4px; }
-  .below > #say { flex: 1 1 300px; margin: 0; font-size: var(--title); min-height: 5.8em; }
-  .map { flex: 0 1 auto; min-width: min(100%, 300px); max-width: 100%; }
-  .map > label { display: block; contain: inline-size; white-space: normal; margin-bottom: 4px; color: var(--soft);
-    cursor: default; }
-  .map > label:hover { background: none; }
-  .map select { max-width: 10em; margin-left: 4px; color: var(--key); }
-  .heads { display: grid; grid-template-columns: auto repeat(${heads}, minmax(18px, 24px)) auto; gap: 2px;
-    max-width: max-content; padding: 5px;
-    font-size: var(--small); line-height: 1; text-align: center; align-items: center; color: var(--soft); }
-  .heads .mean { padding-left: 6px; text-align: left; }
-  .heads .mean.most { color: var(--key); font-weight: bold; }
-  .heads .side { padding-right: 4px; text-align: right; white-space: nowrap; }
-  .heads .cell { width: 100%; height: auto; aspect-ratio: 1; min-width: 0; min-height: 0; padding: 0;
-    border: 1px solid var(--line); border-radius: 4px;
-    cursor: pointer; background: color-mix(in srgb, var(--key) var(--share), var(--ground, var(--paper))); }
-  .heads .cell[aria-checked="true"] { position: relative;
-    box-shadow: 0 0 0 2px var(--ground, var(--paper)), 0 0 0 4px var(--query); }
-`,
-);
 // Pieces and punctuation are nearer to what is before them.
 function isNear(i) {
   const [before, name] = [i - 1, i].map((at) => nameOf(shown()[0], slots[at] ?? []) ?? "");

@@ -61,6 +61,7 @@ const question = add(asked, "span"),
   target = add(asked, "select");
 const grid = add(add(map, "div", { class: "scroll" }), "div", {
   class: "heads",
+  style: `--columns: ${heads}`,
   role: "radiogroup",
   "aria-label": "the head",
 });

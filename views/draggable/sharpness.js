@@ -18,37 +18,7 @@ function compute({ at, scores }) {
   return { scaled, weights, gradients: weights.map((weight) => weight * (1 - weight)) };
 }
 
-document.documentElement.classList.add("high");
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .map { width: 100%; height: 92px; margin: 0 0 4px; touch-action: pan-y; cursor: pointer; font-size: var(--small); }
-  .map path { fill: none; stroke: color-mix(in srgb, var(--key) 45%, transparent); stroke-width: 1.5px; }
-  .map path.most { stroke: var(--key); stroke-width: 2.5px; }
-  .map path.axis { stroke: var(--line); stroke-width: 1px; }
-  .map path.left { stroke: var(--key); stroke-dasharray: 4 3; fill: color-mix(in srgb, var(--key) 16%, transparent); }
-  .map path.now { stroke: var(--mark); stroke-width: 2px; }
-  .map circle { fill: var(--key); }
-  .map .grip { fill: var(--mark); }
-  .map .end { text-anchor: end; fill: var(--key); }
-  .chart { width: 100%; }
-  .chart :is(th, td) { padding-top: 4px; }
-  .chart thead th { white-space: nowrap; }
-  .chart td:nth-child(4) { width: 60%; min-width: 110px; }
-  .part { position: relative; display: block; height: 22px; background: var(--faint); }
-  .part span { position: absolute; top: 0; bottom: 0; left: 0; height: auto; min-width: 0; box-sizing: border-box; }
-  .part .ghost { border: 2px dashed var(--key); border-left: 0;
-    background: color-mix(in srgb, var(--key) 16%, transparent); }
-  .root { margin: 0; font-size: var(--small); color: var(--soft); }
-  .on-slide .root, .on-slide details { display: none; }
-  @media (max-width: 500px) {
-    .chart :is(th, td) { padding-right: 6px; }
-    .chart td:nth-child(4) { width: 45%; min-width: 80px; }
-  }
-`,
-);
+root.classList.add("high");
 
 const controls = add(figure, "div", { class: "controls" });
 const range = { min: FROM, max: TO, step: STEP, value: state.at, shown: (at) => `× ${format(size ** at, 3)}` };

@@ -61,33 +61,6 @@ const PATHS = {
   "split without transpose": [BEGIN, CUT, BACK, JOIN],
   "merge without transpose": [BEGIN, SPLIT, SWAP, JOIN],
 };
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .row > .sizes { flex-basis: 372px; }
-  .sizes { flex-direction: column; align-items: stretch; gap: 0; }
-  .sizes label { display: grid; grid-template-columns: minmax(0, 11.5em) minmax(60px, 150px) 3em; }
-  .code { margin: 8px 0; padding: 0; list-style: none; line-height: 28px; white-space: nowrap;
-    font-size: var(--letters); }
-  .code li { display: flex; justify-content: space-between; gap: 8px; padding: 0 6px; color: var(--soft);
-    border-left: 4px solid transparent; }
-  .code [aria-current] { border-color: var(--mark); color: inherit; font-weight: bold; background: var(--faint); }
-  .blocks { display: flex; flex-wrap: wrap; gap: 12px 16px; padding: 3px 0; }
-  .blocks caption { text-align: left; font-weight: bold; font-size: var(--letters); }
-  .blocks table { border-collapse: separate; border-spacing: 2px; }
-  .blocks th { max-width: 6em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; padding: 0 6px 0 0;
-    font-size: var(--small); }
-  .blocks thead th { text-align: left; }
-  .blocks td { min-width: 28px; padding: 1px 3px; border: 2px solid transparent; border-radius: 4px; text-align: center;
-    font-size: var(--letters); line-height: 20px;
-    background: color-mix(in srgb, var(--head) 42%, var(--ground, var(--paper))); }
-  .blocks .wrong { border: 2px dashed var(--mark); }
-  .moving .blocks { overflow: visible; } /* numbers come from where another table was */
-  .blocks .followed { position: relative; z-index: 1; outline: 3px solid; outline-offset: -1px; font-weight: bold; }
-`,
-);
 
 const state = { path: Object.keys(PATHS)[0], at: 0, sizes, followed: sizes.A * sizes.D + sizes.D }; // token 1, head 1
 const range = (count) => Array.from({ length: count }, (_, i) => i),

@@ -42,39 +42,6 @@ function spread(values) {
   return [mean, Math.sqrt(sum(values.map((number) => (number - mean) ** 2)) / values.length)];
 }
 
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .stack { width: 100%; height: 260px; background: var(--faint); overflow: hidden; cursor: pointer; }
-  .stack:focus-visible { outline-offset: 2px; }
-  .stack path { vector-effect: non-scaling-stroke; }
-  .stack .zero { stroke: var(--soft); stroke-width: 1px; }
-  .stack .mean { stroke: var(--average); stroke-width: 2px; stroke-dasharray: 6 4; }
-  .stack .band { fill: var(--average); fill-opacity: 0.12; }
-  .stack .sum { stroke: currentColor; stroke-width: 3px; fill: none; }
-  .stack .marked { fill: var(--mark); fill-opacity: 0.07; }
-  .around { display: grid; grid-template-columns: 5.6em minmax(0, 1fr); gap: 0 8px; }
-  .scale { position: relative; font-size: var(--small); color: var(--soft); text-align: right; white-space: nowrap; }
-  .scale span { position: absolute; right: 0; transform: translateY(-50%); background: var(--ground, var(--paper)); }
-  .scale .about { color: var(--average); z-index: 1; }
-  .written { display: contents; font-size: var(--small); font-variant-numeric: tabular-nums; line-height: 1.5; }
-  .written > span:first-child { text-align: right; white-space: nowrap; }
-  .written div { display: flex; text-align: center; }
-  .written div span { flex: 1 1 0; min-width: 0; white-space: nowrap; }
-  .written .chosen { font-weight: bold; text-decoration: underline 2px var(--mark); text-underline-offset: 3px; }
-  .written.total { font-weight: bold; }
-  .swatch { display: inline-block; width: 10px; height: 10px; margin-right: 5px; background: var(--above); }
-  #say { min-height: 2.9em; }
-  @media (max-width: 500px) {
-    .written { font-size: calc(0.9 * var(--small)); letter-spacing: -0.04em; font-weight: normal !important; }
-    .around { grid-template-columns: 64px minmax(0, 1fr); gap: 0 2px; }
-    .swatch { width: 7px; height: 7px; margin-right: 2px; }
-  }
-`,
-);
-
 const controls = add(figure, "div", { class: "controls" });
 const select = add(add(controls, "label", {}, "word "), "select", { style: "max-width: 180px" });
 names.forEach((name) => add(select, "option", {}, name));

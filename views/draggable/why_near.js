@@ -7,30 +7,6 @@ explain(
 
 const ROW = 26,
   HEAD = 24; // pixels of a word, and of what is above and below all words
-add(
-  document.head,
-  "style",
-  {},
-  `
-  .near { width: 100%; max-width: 640px; }
-  .near .word { cursor: pointer; font-size: var(--letters); }
-  .near .word:focus { outline: none; }
-  .near .word:focus rect, .near .word.chosen rect { stroke: var(--mark); stroke-width: 2px; }
-  .near .word rect { fill: color-mix(in srgb, var(--above) 22%, transparent); stroke: none; }
-  .near .word rect.minus { fill: color-mix(in srgb, var(--below) 22%, transparent); }
-  .near .total { fill: var(--soft); font-size: var(--small); font-variant-numeric: tabular-nums; }
-  .near .whole { fill: currentColor; font-weight: bold; }
-  .near line { stroke: var(--above); stroke-opacity: 0.75; cursor: pointer; }
-  .near line.minus { stroke: var(--below); stroke-dasharray: 5 4; }
-  .controls label { white-space: normal; }
-  .near .aside text { fill: var(--soft); }
-  .near .word.aside rect { fill-opacity: 0.5; }
-  .near line.aside { stroke-opacity: 0.3; }
-  .near .dim { opacity: 0.12; }
-  .near .share { text-anchor: middle; font-size: var(--small); paint-order: stroke; stroke: var(--paper);
-    stroke-width: 4px; pointer-events: none; }
-`,
-);
 
 const controls = add(figure, "div", { class: "controls" });
 const state = { at: 0, whole: true, chosen: null };
