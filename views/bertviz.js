@@ -2,10 +2,8 @@
 
 // Numbers travel as ten-thousandths, compressed: 2n for n, 2n - 1 for -n, the low bytes of all of them first.
 async function unpackNumbers({ shape, data: packed }) {
-  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-  const count = shape.reduce((product, size) => product * size),
+  const planes = await inflate(packed),
+    count = shape.reduce((product, size) => product * size),
     depth = planes.length / count;
   let at = 0;
   function next() {
@@ -65,47 +63,12 @@ function showWords(whole) {
 }
 
 window.PYTHON_PARAMS = window.bertviz_params = data;
-window.requirejs = (names, draw) => unpackPanels().then(() => start(() => draw(jQuery, d3)));
+window.requirejs = (names, draw) => start(() => draw(jQuery, d3));
 
-// The eight jQuery methods that bertviz calls, on a list of elements. Text is set as text, never as HTML.
-class Elements {
-  constructor(list) {
-    this.list = list;
-  }
-  each(action) {
-    this.list.forEach(action);
-    return this;
-  }
-  append(children) {
-    return this.each((element) => element.append(...children.list));
-  }
-  empty() {
-    return this.each((element) => element.replaceChildren());
-  }
-  text(text) {
-    return this.each((element) => {
-      element.textContent = text;
-    });
-  }
-  val(value) {
-    return this.each((element) => {
-      element.value = value;
-    });
-  }
-  attr(name, value) {
-    return this.each((element) => element.setAttribute(name, value));
-  }
-  on(type, handler) {
-    return this.each((element) => element.addEventListener(type, handler));
-  }
-  change() {
-    return this.each((element) => element.dispatchEvent(new Event("change")));
-  }
-}
-
-function jQuery(selector) {
-  const newElement = /^<(\w+) \/>$/.exec(selector);
-  return new Elements(newElement ? [document.createElement(newElement[1])] : [...document.querySelectorAll(selector)]);
+// Run bertviz's drawing code, which is compressed, when the numbers are unpacked.
+async function runBertviz(code) {
+  await unpackPanels();
+  add(document.body, "script", {}, new TextDecoder().decode(await inflate(code)));
 }
 
 // d3's selections: groups of nodes, each with its parent and the parent's index. A node keeps its datum in __data__, as
@@ -202,6 +165,32 @@ class Selection {
   remove() {
     return this.each((node) => node.remove());
   }
+}
+
+// The jQuery methods that bertviz calls, on a list of elements.
+class Elements extends Selection {
+  append(children) {
+    return this.each((element) => element.append(...children.groups[0].nodes));
+  }
+  empty() {
+    return this.each((element) => element.replaceChildren());
+  }
+  val(value) {
+    return this.each((element) => {
+      element.value = value;
+    });
+  }
+  on(type, handler) {
+    return this.each((element) => element.addEventListener(type, handler));
+  }
+  change() {
+    return this.each((element) => element.dispatchEvent(new Event("change")));
+  }
+}
+
+function jQuery(selector) {
+  const [, name] = /^<(\w+) \/>$/.exec(selector) ?? [];
+  return new Elements([{ nodes: name ? [document.createElement(name)] : [...document.querySelectorAll(selector)] }]);
 }
 
 const d3 = {

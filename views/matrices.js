@@ -131,7 +131,8 @@ let arrangedFor = 0; // the width
 
 function drawSquares() {
   const { left_text: left, right_text: right, attn } = panel();
-  const svg = document.createElementNS(SVG, "svg");
+  vis.replaceChildren();
+  const svg = add(vis, "svg");
   add(svg, "g", { class: "labels" });
   drawn.length = 0;
   attn.forEach((heads, layer) =>
@@ -144,7 +145,6 @@ function drawSquares() {
       drawn.push({ layer, head, weights, square, kind: kindOf(weights, left, right) });
     }),
   );
-  vis.replaceChildren(svg);
   paintSquares();
   sortSquares();
 }

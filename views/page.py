@@ -1,10 +1,12 @@
 """Self-contained HTML pages for bertviz's views, for the output of a notebook or a file."""
 
+import base64
 import html
 import json
 import os
 import re
 import tomllib
+import zlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
@@ -38,7 +40,7 @@ class Kind(NamedTuple):
 
     name: str
     template: str
-    code: str  # the file with what is ours in it
+    own: str  # the name of the files with our code and style sheet
     drop_downs: dict[str, tuple]  # id, label and options; bertviz fills those without options itself
     shows: str  # what one sees, after the layer and head in the heading
     help: str  # how to use the view
@@ -47,7 +49,7 @@ class Kind(NamedTuple):
 HEAD_VIEW = Kind(
     "Head view",
     "head_view",
-    "head.js",
+    "head",
     {"layer": ("Layer", {})},
     "what each token on the left looks at",
     "Point at a token to see its lines, and click or tap it to keep them. Point at a line to read its weight. Click a "
@@ -57,7 +59,7 @@ HEAD_VIEW = Kind(
 MODEL_VIEW = Kind(
     "Model view",
     "model_view",
-    "matrices.js",
+    "matrices",
     {
         "drawing": ("Heads", {"squares": "as squares", "lines": "as lines"}),
         "order": ("Sorted by", {"layer": "layer and head", "kinds": "what they look at"}),
@@ -70,7 +72,7 @@ MODEL_VIEW = Kind(
 NEURON_VIEW = Kind(
     "Neuron view",
     "neuron_view",
-    "sums.js",
+    "sums",
     {
         "layer": ("Layer", {}),
         "att_head": ("Head", {}),
@@ -130,7 +132,8 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         **params,
     }
     title = writable(f"{kind.name} of {summary}")
-    bertviz = f"// bertviz {BERTVIZ} by Jesse Vig, Apache License 2.0\n{drawing_code(kind.template)}"
+    packed = base64.b64encode(zlib.compress(shorten(drawing_code(kind.template)).encode(), 9)).decode()
+    bertviz = f'// bertviz {BERTVIZ} by Jesse Vig, Apache License 2.0, compressed\nrunBertviz("{packed}");'
     page = build_page(
         kind.template,
         params,
@@ -140,8 +143,8 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         mode=display_mode or "auto",  # frame.js decides on auto
         figure=TOOLS.format(drop_downs=drop_downs(kind, params)),
         help=f"{kind.help} By keyboard: Tab, arrow keys and Enter; → from a token goes through its weights.",
-        css=own_text("page.css"),
-        code=[*(own_text(file) for file in ("words.js", "bertviz.js", "reader.js", kind.code)), bertviz],
+        css=own_text("page.css") + own_text(f"{kind.own}.css"),
+        code=[*(own_text(f"{name}.js") for name in ("words", "bertviz", "reader", kind.own)), bertviz],
     )
     return View(title, page)
 
@@ -177,8 +180,8 @@ def build_page(
 
 
 def shorten(code: str) -> str:
-    """Leave out indents and lines that are comments, a third of a page's code."""
-    return re.sub(r"(?m)^[ \t]+|^[ \t]*//(?! bertviz).*\n", "", code)
+    """Leave out indents, empty lines and lines that are comments, a third of a page's code."""
+    return re.sub(r"(?m)^\s*//(?! bertviz).*\n|^\s+", "", code)
 
 
 def drop_downs(kind: Kind, params: dict) -> str:

@@ -19,13 +19,6 @@
   ];
   const OWN = { opacity: "1", "vector-effect": "none", "fill-rule": "nonzero" };
 
-  function draw(parent, name, attributes, text) {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    if (text !== undefined) element.textContent = text;
-    return parent.appendChild(element);
-  }
-
   // A copy of what is in an SVG, with the style that it has on this page.
   function copyShape(element, parent, around = {}) {
     const style = getComputedStyle(element);
@@ -59,7 +52,7 @@
       return;
     const at = { x: box.x - x, y: box.y - y, width: box.width, height: box.height };
     if (element.tagName === "svg") {
-      const drawing = draw(parent, "svg", {
+      const drawing = add(parent, "svg", {
         ...at,
         viewBox: element.getAttribute("viewBox") ?? `0 0 ${box.width} ${box.height}`,
         overflow: "visible",
@@ -70,7 +63,7 @@
     const edge = parseFloat(style.borderBottomWidth) && style.borderBottomStyle !== "none",
       ground = style.backgroundColor;
     if (box.width && (edge || !/^rgba\(.* 0\)$|transparent/.test(ground))) {
-      draw(parent, "rect", {
+      add(parent, "rect", {
         ...at,
         rx: parseFloat(style.borderRadius) || 0,
         fill: ground,
@@ -79,12 +72,12 @@
     }
     const letters = { fill: style.color, "font-size": style.fontSize, "font-weight": style.fontWeight };
     const [chosen] = style.boxShadow.match(/(rgb|color)[^)]*\)(?!.*(rgb|color))/) ?? [];
-    if (chosen) draw(parent, "rect", { ...at, rx: 5, fill: "none", stroke: chosen, "stroke-width": 3 });
+    if (chosen) add(parent, "rect", { ...at, rx: 5, fill: "none", stroke: chosen, "stroke-width": 3 });
     if (element.matches("select, textarea")) {
       const text = element.value && (element.selectedOptions?.[0].text ?? element.value);
       text
         .split("\n")
-        .forEach((line, row) => draw(parent, "text", { ...letters, x: at.x + 8, y: at.y + 20 * (row + 1) }, line));
+        .forEach((line, row) => add(parent, "text", { ...letters, x: at.x + 8, y: at.y + 20 * (row + 1) }, line));
       return;
     }
     for (const child of element.childNodes) {
@@ -105,7 +98,7 @@
       else if (box.width) lines.push({ x: box.x, y: box.y, height: box.height, words: [word] });
     }
     for (const line of lines) {
-      draw(parent, "text", { ...letters, x: line.x - x, y: line.y - y + line.height * 0.78 }, line.words.join(" "));
+      add(parent, "text", { ...letters, x: line.x - x, y: line.y - y + line.height * 0.78 }, line.words.join(" "));
     }
   }
 
@@ -129,15 +122,15 @@
     const wide = Math.ceil(
       Math.max(width, ...[...drawn.querySelectorAll("svg")].map((one) => one.getBoundingClientRect().right - x)),
     );
-    draw(svg, "title", {}, document.title);
-    const ground = draw(svg, "rect", { x: -12, y: -12, fill: backgroundColor });
+    add(svg, "title", {}, document.title);
+    const ground = add(svg, "rect", { x: -12, y: -12, fill: backgroundColor });
     let low = 0;
     const write = (text, size, style) =>
       wrapped(text, wide / (0.58 * size)).forEach((line) => {
-        draw(svg, "text", { ...ink, y: (low += size * 1.35), "font-size": size, ...style }, line);
+        add(svg, "text", { ...ink, y: (low += size * 1.35), "font-size": size, ...style }, line);
       });
     write(document.querySelector("h1").textContent, 16, { "font-weight": "bold" });
-    const body = draw(svg, "g", { transform: `translate(0 ${(low += 10)})` });
+    const body = add(svg, "g", { transform: `translate(0 ${(low += 10)})` });
     copyBoxes(drawn, body, { x, y });
     low += height + 6;
     const said = document.getElementById("say"),

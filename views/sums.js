@@ -183,9 +183,8 @@ function paintSums() {
     marked = (vectors, at) => vectors[config.layer][config.head][at][state.neuron];
   let svg = vis.querySelector(".sums");
   if (!svg) {
-    svg = document.createElementNS(SVG, "svg");
-    set(svg, { class: "sums", tabindex: 0, role: "group" });
-    vis.replaceChildren(svg);
+    vis.replaceChildren();
+    svg = add(vis, "svg", { class: "sums", tabindex: 0, role: "group" });
     for (const type of ["pointermove", "pointerdown"]) svg.addEventListener(type, pointAt);
     svg.addEventListener("click", ({ target }) => {
       if (target.matches(".key")) choose(+target.dataset.key);
@@ -340,11 +339,10 @@ function moveMark(event) {
   const { key: pressed } = event,
     down = { ArrowDown: 1, ArrowUp: -1 }[pressed],
     on = { ArrowRight: 1, ArrowLeft: -1 }[pressed];
-  const row = shown.blocks[state.key],
-    clamp = (at, size) => Math.max(0, Math.min(size - 1, at));
-  if (down) mark({ key: clamp(state.key + down, shown.blocks.length) });
+  const row = shown.blocks[state.key];
+  if (down) mark({ key: clamp(state.key + down, 0, shown.blocks.length - 1) });
   else if (on)
-    mark({ neuron: row[clamp(row.findIndex(({ neuron }) => neuron === state.neuron) + on, row.length)].neuron });
+    mark({ neuron: row[clamp(row.findIndex(({ neuron }) => neuron === state.neuron) + on, 0, row.length - 1)].neuron });
   else if (pressed === "Enter" && state.key in panel().left_text) choose(state.key);
   else return;
   event.preventDefault();

@@ -134,9 +134,16 @@ function table(parent, columns, names) {
   });
 }
 
+// The bytes of a base64 text, as they are or decompressed.
+const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+async function inflate(text) {
+  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 // Read rows of numbers from base64 of float32, as `pack` in figures.py writes them.
 function unpack(text, size) {
-  const flat = new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+  const flat = new Float32Array(bytesOf(text).buffer);
   return Array.from({ length: flat.length / size }, (_, row) => [...flat.subarray(row * size, (row + 1) * size)]);
 }
 
@@ -293,11 +300,12 @@ function shaft([x, y], size) {
 // The size of letters in an SVG's own units: as large as everywhere else on the page.
 const letterSize = (svg) => parseFloat(getComputedStyle(document.body).fontSize) / (svg.getScreenCTM()?.a || 1);
 
-// Draw again when the size changes, as long as the page exists.
-function redraw(svg, draw) {
+// Draw again when the size changes, or, of an SVG drawn for a width, the width; as long as the page exists.
+function redraw(element, draw, drawnFor = null) {
   new ResizeObserver(() => {
-    if (figure.isConnected) draw();
-  }).observe(svg);
+    if (!figure.isConnected || !figure.clientWidth) return;
+    if (!drawnFor || drawnFor.viewBox.baseVal.width !== widthNow()) draw();
+  }).observe(element);
 }
 
 // Put labels where there is room: each begins at its own place, and they push each other, and are pushed by `points`,
@@ -353,26 +361,43 @@ function handle(svg, name, colour, { size, step, is, moved }) {
   };
   const round = (number) => Math.round(number / step) * step;
   const move = (x, y) => moved([round(x), round(y)]);
-  all.addEventListener("pointerdown", (event) => {
-    all.setPointerCapture(event.pointerId);
-    all.focus();
+  onDrag(all, (event) => {
+    const { x, y } = pointIn(svg, event);
+    move(x, -y);
+  });
+  onArrows(all, (right, down) => move(is()[0] + right * step, is()[1] - down * step));
+  return all;
+}
+
+// Where the pointer is in an SVG's own units.
+const pointIn = (svg, { clientX, clientY }) =>
+  new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+
+// Let the pointer drag an element of an SVG.
+function onDrag(element, moved) {
+  element.addEventListener("pointerdown", (event) => {
+    element.setPointerCapture(event.pointerId);
+    element.focus();
     event.preventDefault();
   });
   // A finger on it must not scroll the page. (touch-action has no effect on a <g>, which has no box.)
-  all.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
-  all.addEventListener("pointermove", (event) => {
-    if (!all.hasPointerCapture(event.pointerId)) return;
-    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    move(at.x, -at.y);
+  element.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
+  element.addEventListener("pointermove", (event) => {
+    if (element.hasPointerCapture(event.pointerId)) moved(event);
   });
-  all.addEventListener("keydown", (event) => {
-    const [x, y] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [];
-    if (x === undefined) return;
-    move(is()[0] + x * step, is()[1] + y * step);
-    event.preventDefault();
-  });
-  return all;
 }
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+// Call `moved` with the direction of an arrow key, [right, down].
+function onArrows(element, moved) {
+  element.addEventListener("keydown", (event) => {
+    if (!ARROWS[event.key]) return;
+    event.preventDefault();
+    moved(...ARROWS[event.key], event);
+  });
+}
+
+const clamp = (number, low, high) => Math.max(low, Math.min(high, number));
 
 // Follow the theme of the surrounding page, and the height of the figure.
 keepTheme();

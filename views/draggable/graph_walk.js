@@ -366,8 +366,8 @@ function name(past, known) {
 }
 
 // The name of the text under the pointer or the finger.
-function pointAt({ clientX, clientY }) {
-  const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse()),
+function pointAt(event) {
+  const { x, y } = pointIn(svg, event),
     high = letterSize(svg);
   const away = points.map(([a, b]) => -Math.hypot(a - x, b + y)),
     node = largest(away);

@@ -219,13 +219,9 @@ body.addEventListener("focusin", (event) => {
     cell.tabIndex = cell === event.target ? 0 : -1;
   });
 });
-body.addEventListener("keydown", (event) => {
-  const ways = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-  const [down, right] = ways[event.key] ?? [];
-  if (down === undefined || !cellOf(event.target)) return;
-  const [i, j] = place(event.target);
+onArrows(body, (right, down, { target }) => {
+  const [i, j] = place(target);
   cells[i + down]?.[j + right]?.focus();
-  event.preventDefault();
 });
 
 start(data.mask);

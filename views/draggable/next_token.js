@@ -130,25 +130,14 @@ const cells = table(
   order.slice(0, 50).map((i) => names[i]),
 );
 
-curtain.addEventListener("pointerdown", (event) => {
-  curtain.setPointerCapture(event.pointerId);
-  curtain.focus();
-  event.preventDefault();
-});
-// touch-action has no effect on a <g>
-curtain.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
-curtain.addEventListener("pointermove", (event) => {
-  if (!curtain.hasPointerCapture(event.pointerId)) return;
-  const box = ruler.getBoundingClientRect();
-  cut((event.clientX - box.x) / box.width / reached());
-});
+onDrag(curtain, (event) => cut(pointIn(ruler, event).x / widthNow() / reached()));
 curtain.addEventListener("keydown", (event) => {
   const by = { ArrowLeft: -0.05, ArrowDown: -0.05, ArrowRight: 0.05, ArrowUp: 0.05, Home: -1, End: 1 }[event.key];
   if (!by) return;
   event.preventDefault();
   cut(state.p + by);
 });
-const cut = (p) => choose("p", Math.round(100 * Math.max(0.01, Math.min(1, p))) / 100);
+const cut = (p) => choose("p", Math.round(100 * clamp(p, 0.01, 1)) / 100);
 
 // How much of the ruler top-k leaves: top-p is a share of that.
 function reached() {
@@ -288,6 +277,4 @@ function resize() {
 const random = generator(0);
 state.darts = Array.from({ length: 100 }, random);
 resize();
-new ResizeObserver(() => {
-  if (figure.isConnected && figure.clientWidth && ruler.viewBox.baseVal.width !== widthNow()) resize();
-}).observe(figure);
+redraw(figure, resize, ruler);

@@ -142,10 +142,8 @@ function comparison(token, shares, others, names, second) {
 // Read the weights of a text of `size` tokens, as `pack_weights` in sentence.py writes them.
 async function unpackWeights(packed, size) {
   if (typeof packed === "string") return unpack(packed, size);
-  const bytes = Uint8Array.from(atob(packed.small), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const weights = Float32Array.from(new Uint8Array(await new Response(stream).arrayBuffer()));
-  const halves = new DataView(Uint8Array.from(atob(packed.large), (letter) => letter.charCodeAt(0)).buffer);
+  const weights = Float32Array.from(await inflate(packed.small)),
+    halves = new DataView(bytesOf(packed.large).buffer);
   let at = 0;
   weights.forEach((steps, i) => {
     weights[i] = steps < 63 ? (steps / 250) ** 2 : float16(halves.getUint16(2 * at++, true));

@@ -200,16 +200,11 @@ function drawMap(names, asker) {
   return numbers.flat().map((number) => number / most);
 }
 
-const clamp = (number, most) => Math.max(0, Math.min(most, number));
-drawing.addEventListener("keydown", (event) => {
-  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key],
-    down = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-  if (!by && !down) return;
-  event.preventDefault();
-  const at = clamp(state.layer * heads + state.head + (down ?? 0), L * heads - 1),
+onArrows(drawing, (by, down) => {
+  const at = clamp(state.layer * heads + state.head + down, 0, L * heads - 1),
     { order } = place;
   const now = order.findIndex((i) => slots[i].includes(state.token)),
-    next = slots[order[clamp(now + (by ?? 0), slots.length - 1)]];
+    next = slots[order[clamp(now + by, 0, slots.length - 1)]];
   change(
     by
       ? { token: next[next[0] > state.token ? 0 : next.length - 1] }
@@ -217,21 +212,15 @@ drawing.addEventListener("keydown", (event) => {
   );
   words[slots.findIndex((columns) => columns.includes(state.token))].all.focus();
 });
-grid.addEventListener("keydown", (event) => {
-  const [down, right] =
-    { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
-  if (down === undefined) return;
-  event.preventDefault();
-  change({ layer: clamp(state.layer + down, L - 1), head: clamp(state.head + right, heads - 1) });
+onArrows(grid, (right, down) => {
+  change({ layer: clamp(state.layer + down, 0, L - 1), head: clamp(state.head + right, 0, heads - 1) });
   cells[state.layer][state.head].focus();
 });
 
 function begin() {
   state.target = best();
   draw();
-  new ResizeObserver(() => {
-    if (figure.isConnected && figure.clientWidth && drawing.viewBox.baseVal.width !== widthNow()) draw();
-  }).observe(figure);
+  redraw(figure, draw, drawing);
 }
 
 if (data.weights.every((packed) => typeof packed === "string")) {

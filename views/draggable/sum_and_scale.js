@@ -248,12 +248,9 @@ function move(at, number) {
 }
 svg.addEventListener("pointerup", () => draw()); // the scale waits for the end of a drag
 // By keyboard: ← and → choose a column, ↑ and ↓ change its word.
-svg.addEventListener("keydown", (event) => {
-  const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [];
-  if (across === undefined) return;
-  event.preventDefault();
-  if (across) return change({ chosen: Math.max(0, Math.min(state.size - 1, state.chosen + across)) });
-  move(state.chosen, compute(state).parts[0][state.chosen] + (up * reach) / 50);
+onArrows(svg, (across, down) => {
+  if (across) return change({ chosen: clamp(state.chosen + across, 0, state.size - 1) });
+  move(state.chosen, compute(state).parts[0][state.chosen] - (down * reach) / 50);
 });
 
 draw();

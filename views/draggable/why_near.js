@@ -157,7 +157,7 @@ function draw() {
       leave(word);
       word.addEventListener("focus", () => tell(chosen));
       word.addEventListener("blur", () => tell(null));
-      word.addEventListener("keydown", (event) => move(event, side, i));
+      onArrows(word, (right, down) => move(right, down, side, i));
       return word;
     }),
   );
@@ -187,18 +187,9 @@ function labels(pairs, at) {
   });
 }
 
-function move(event, side, i) {
-  const [column, row] =
-    {
-      ArrowUp: [side, i - 1],
-      ArrowDown: [side, i + 1],
-      ArrowLeft: [0, i],
-      ArrowRight: [1, i],
-    }[event.key] ?? [];
-  if (column === undefined) return;
-  event.preventDefault();
-  const words = now.words[column],
-    next = words[Math.max(0, Math.min(words.length - 1, row))];
+function move(right, down, side, i) {
+  const words = now.words[clamp(side + right, 0, 1)],
+    next = words[clamp(i + down, 0, words.length - 1)];
   now.words.flat().forEach((word) => set(word, { tabindex: word === next ? 0 : -1 }));
   next.focus();
 }
@@ -244,6 +235,4 @@ function tell(chosen) {
 }
 
 readAll();
-new ResizeObserver(() => {
-  if (figure.isConnected && drawing.viewBox.baseVal.width !== widthNow()) draw();
-}).observe(figure);
+redraw(figure, draw, drawing);
