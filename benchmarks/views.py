@@ -105,8 +105,8 @@ def comparisons() -> Iterator[Comparison]:
 
 def libraries() -> str:
     """Return the script that bertviz's pages request: d3, and our replacements of jQuery and require.js."""
-    _, jquery, rest = (FOLDER / "bertviz.js").read_text("utf-8").partition("// The eight jQuery methods")
-    replacements = jquery + rest.partition("// d3's selections")[0]
+    _, lists, rest = (FOLDER / "bertviz.js").read_text("utf-8").partition("class Selection {")
+    replacements = lists + rest.partition("const d3 = {")[0]
     ready = "window.requirejs = (names, draw) => draw(...names.map((name) => ({ d3, jquery: jQuery })[name]));"
     ready += "window.require = window.requirejs; require.config = () => {};"
     return "\n".join([package_text("mpld3", "mpld3/js/d3.v5.min.js"), replacements, ready])

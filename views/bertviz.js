@@ -65,8 +65,8 @@ function showWords(whole) {
 window.PYTHON_PARAMS = window.bertviz_params = data;
 window.requirejs = (names, draw) => start(() => draw(jQuery, d3));
 
-// Run bertviz's drawing code, which is compressed, when the numbers are unpacked.
-async function runBertviz(code) {
+// Run our code of this view and bertviz's, which are compressed, when the numbers are unpacked.
+async function runCompressed(code) {
   await unpackPanels();
   add(document.body, "script", {}, new TextDecoder().decode(await inflate(code)));
 }

@@ -132,8 +132,9 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         **params,
     }
     title = writable(f"{kind.name} of {summary}")
-    packed = base64.b64encode(zlib.compress(shorten(drawing_code(kind.template)).encode(), 9)).decode()
-    bertviz = f'// bertviz {BERTVIZ} by Jesse Vig, Apache License 2.0, compressed\nrunBertviz("{packed}");'
+    drawing = shorten(f"{own_text(f'{kind.own}.js')}\n{drawing_code(kind.template)}").encode()
+    packed = base64.b64encode(zlib.compress(drawing, 9)).decode()
+    code = f'// {kind.own}.js, and bertviz {BERTVIZ} by Jesse Vig, Apache License 2.0\nrunCompressed("{packed}");'
     page = build_page(
         kind.template,
         params,
@@ -144,7 +145,7 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         figure=TOOLS.format(drop_downs=drop_downs(kind, params)),
         help=f"{kind.help} By keyboard: Tab, arrow keys and Enter; → from a token goes through its weights.",
         css=own_text("page.css") + own_text(f"{kind.own}.css"),
-        code=[*(own_text(f"{name}.js") for name in ("words", "bertviz", "reader", kind.own)), bertviz],
+        code=[*(own_text(f"{name}.js") for name in ("words", "bertviz", "reader")), code],
     )
     return View(title, page)
 
@@ -181,7 +182,7 @@ def build_page(
 
 def shorten(code: str) -> str:
     """Leave out indents, empty lines and lines that are comments, a third of a page's code."""
-    return re.sub(r"(?m)^\s*//(?! bertviz).*\n|^\s+", "", code)
+    return re.sub(r"(?m)^\s*//(?! .*License).*\n|^\s+", "", code)
 
 
 def drop_downs(kind: Kind, params: dict) -> str:
