@@ -1,6 +1,7 @@
 // Runs in the page of a head view after reader.js: a tile for each head, a colour for a few of them, a pinned word.
 
 const FEW = 6; // heads with a hue of their own, in the order in which they were chosen
+const MANY = 20; // heads whose stripes are numbered
 const FAINT = 0.12; // the share of their opacity that weak lines keep while no word is chosen
 const tiles = add(document.getElementById("tools"), "div", { id: "heads", role: "group", "aria-label": "heads" });
 const first = data.attention[data.default_filter].right_text[0]; // [CLS], or whatever begins the text
@@ -17,7 +18,9 @@ let before = []; // the opacities of the lines, for the next layer's to begin at
 const view = {
   selector: "#attention line",
   row: 22.5, // from one token to the next, as bertviz draws it
-  top: 26, // what is above belongs to bertviz's tiles
+  get top() {
+    return view.heads().length > FEW ? 0 : 26; // bertviz's tiles are hidden; the numbers of many heads are there
+  },
   zoom: 1.16,
   width: 340,
   smallest: () => 1.07, // so that a row has 24 pixels
@@ -96,6 +99,10 @@ const view = {
         isShown = config.headVis[view.ends(line).head.head];
       line.style.strokeOpacity = isShown ? weight * (focus || weight >= STRONG ? 1 : FAINT) : 0;
     }
+    for (const token of all(TOKEN)) {
+      const { index, from } = tokenOf(token);
+      token.classList.toggle("pinned", pinned?.index === index && pinned.from === from);
+    }
     before = lines.length <= 5000 ? Array.from(lines, (line) => line.style.strokeOpacity) : [];
     numberHeads(focus);
   },
@@ -139,7 +146,7 @@ function glideLines() {
 function hueOf(head) {
   if (!config.headVis[head]) return "var(--faint)";
   const hue = order.length > 1 && order.length <= FEW ? colour("heads").split(" ")[order.indexOf(head)] : colour("key");
-  return root.classList.contains("dark") ? `color-mix(in srgb, ${hue} 30%, white)` : hue;
+  return root.classList.contains("dark") ? `color-mix(in srgb, ${hue} 75%, white)` : hue;
 }
 
 // In a box text must stay legible on a weight of 1.
@@ -277,6 +284,12 @@ function numberHeads(focus) {
     });
   }
   if (!focus) return;
+  if (heads.length > FEW && heads.length <= MANY) {
+    heads.forEach(({ head }, at) => {
+      const x = (focus.from ? 225 : 0) + (110 * (at + 0.5)) / heads.length; // where bertviz draws its stripe
+      add(numbers, "text", { x, y: at % 2 ? 26 : 14, class: "number stripe", "text-anchor": "middle" }, head);
+    });
+  }
   const texts = svg.querySelectorAll(`${focus.from ? "#right" : "#left"} text`);
   texts.forEach((text, at) => {
     const strong = heads

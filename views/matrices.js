@@ -357,6 +357,7 @@ function enlarge(layer, head, scrolls = true) {
     each.square.firstChild.setAttribute("stroke-opacity", +open);
   }
   say(closes ? REST : "Point at a cell, or at a token on the left.");
+  showTip(null); // after a tap it would stay, over the squares
   arrange();
   if (!closes && scrolls) outOfSight.observe(document.querySelector("rect.detail"));
 }

@@ -286,11 +286,11 @@ function fit() {
   const boxes = all("#vis text:not([transform], .number)").map((text) => text.getBBox()),
     { top = 0, left: least = 0, zoom = 1 } = view;
   const left = Math.min(asLines() ? least : 0, ...boxes.map(({ x }) => x)),
-    high = parseFloat(svg.getAttribute("height")) - top;
-  const needed = Math.max(view.width, ...boxes.map(({ x, width }) => x + width)) - left + 8;
-  if (Math.abs(needed - fitted) > 8 || !svg.hasAttribute("viewBox")) {
-    fitted = needed;
-    const height = svg.hasAttribute("viewBox") ? svg.viewBox.baseVal.height : high;
+    needed = Math.max(view.width, ...boxes.map(({ x, width }) => x + width)) - left + 8;
+  if (Math.abs(needed + top - fitted) > 8 || !svg.hasAttribute("viewBox")) {
+    fitted = needed + top;
+    const { y, height: old } = svg.viewBox.baseVal ?? {};
+    const height = (svg.hasAttribute("viewBox") ? y + old : parseFloat(svg.getAttribute("height"))) - top;
     set(svg, { viewBox: `${left} ${top} ${needed} ${height}`, width: needed, height });
     const [most, least] = [zoom, view.smallest()].map((times) => `${times * needed}px`);
     svg.style.cssText = `width: 100%; max-width: ${most}; min-width: ${least}; height: auto`;

@@ -1,7 +1,7 @@
 // Runs in the page of a neuron view after reader.js: draws each score as the sum of its products, a row for each key.
 // The stripes, which are bertviz's, are one switch away.
 
-const ROW = 30,
+const ROW = 34,
   TOP = 56; // pixels of a row, and above the first
 const WIDEST = 860;
 const MOST_MOVED = 4000; // products that are drawn anew in each frame of a move
@@ -234,14 +234,14 @@ function paintSums() {
       score = sums[key][1],
       masked = Object.is(weights[key], -0),
       chosen = key === state.key;
-    const word = text(place.name, y + 18, right[key], {
+    const word = text(place.name, y + 21, right[key], {
       ...end,
       class: `key${chosen ? " at" : ""}`,
       "font-size": 14,
       "data-key": key,
     });
     fitting(word, place.name);
-    text(place.numbers, y + 18, format(marked(keys, key)), { ...end, class: "number" });
+    text(place.numbers, y + 21, format(marked(keys, key)), { ...end, class: "number" });
     let at = 0;
     const blocks = all
       .map((product, neuron) => ({ product, neuron }))
@@ -253,15 +253,23 @@ function paintSums() {
         const box = {
           x: x(from),
           width: Math.max(0.3, (to - from) * scale - 0.5),
-          y: isUp ? y + 2 : y + 13,
-          height: 11,
+          y: isUp ? y + 2 : y + 17,
+          height: 14,
         };
         const kind = `block ${isUp ? "up" : "down"}${block.neuron === state.neuron ? " marked" : ""}`;
         add(svg, "rect", { ...box, class: kind, "data-value": block.product, "data-neuron": block.neuron });
+        const number = format(block.product),
+          middle = box.x + box.width / 2,
+          half = 3.8 * number.length;
+        const stops = [x(score) - 2, x(score) + (isUp || score < 0 ? 2 : 32)]; // the tick and the score
+        if (box.width > 2 * half + 2 && (middle + half < stops[0] || middle - half > stops[1])) {
+          const more = { class: "product", "text-anchor": "middle", "font-size": 12 };
+          add(svg, "text", { x: middle, y: box.y + 11.5, ...more }, number);
+        }
         return { ...block, ...box };
       });
-    add(svg, "path", { class: "tick", d: `M${x(score)} ${y}v26` });
-    text(x(score) + (score < 0 ? -4 : 4), y + 24, masked ? "masked" : format(score, 1), {
+    add(svg, "path", { class: "tick", d: `M${x(score)} ${y}v32` });
+    text(x(score) + (score < 0 ? -4 : 4), y + 29, masked ? "masked" : format(score, 1), {
       class: "score",
       "text-anchor": score < 0 ? "end" : "start",
       "data-value": score,
@@ -271,11 +279,11 @@ function paintSums() {
     add(svg, "rect", {
       class: "bar",
       x: place.weight,
-      y: y + 5,
+      y: y + 8,
       height: 16,
       width: isHidden ? 0 : weights[key] * (place.width - place.weight),
     });
-    text(place.width, y + 18, isHidden ? "" : format(weights[key]), {
+    text(place.width, y + 21, isHidden ? "" : format(weights[key]), {
       ...end,
       class: `weight${chosen ? " at" : ""}`,
       "data-value": weights[key],
@@ -325,7 +333,7 @@ function pointAt({ clientX, clientY }) {
   const [left, top] = [(clientX - box.x) / times, (clientY - box.y) / times],
     key = Math.floor((top - TOP) / ROW);
   if (!shown.blocks[key]) return;
-  const isUp = (top - TOP) % ROW < 12.5,
+  const isUp = (top - TOP) % ROW < 16.5,
     away = ({ x, width }) => Math.max(x - left, left - x - width, 0);
   const near = shown.blocks[key]
     .filter(({ product }) => product > 0 === isUp)

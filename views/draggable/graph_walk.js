@@ -77,7 +77,7 @@ const marked = Array.from({ length: 1 + Math.ceil(2 / gap) }, (_, i) => 1 - i * 
 
 root.classList.add("high");
 const row = add(figure, "div", { class: "row" }),
-  left = add(row, "div", { style: "flex: 1 1 420px; max-width: 520px" });
+  left = add(row, "div", { class: "left" });
 const svg = add(left, "svg", {
   viewBox: "-106 -106 212 212",
   role: "img",
@@ -157,8 +157,8 @@ const note = add(
     "The order around it is that in a plane (PCA).",
 );
 
-const side = add(row, "div", { style: "flex: 1 1 240px" });
-add(side, "p", { style: "margin: 0 0 4px" }, `Search for: ${query}`);
+const side = add(row, "div", { class: "side" });
+add(side, "p", { class: "asked" }, `Search for: ${query}`);
 const guesses = [`yes, all ${k} nearest`, "no, it gets stuck"];
 const radios = choice(side, "Will it reach the middle?", guesses, null, (name) => {
   guessed = name;

@@ -97,18 +97,17 @@ const svg = add(around, "svg", { class: "stack", preserveAspectRatio: "none", ro
 const shape = (kind, more) => add(svg, "path", { class: kind, ...more }),
   marked = shape("marked"),
   band = shape("band");
-// Each part in two colours, for above and below zero: the word pale, the position darker, the token type darkest
-const bars = [0.4, 0.7, 1].map((strong) =>
-  ["above", "below"].map((sign) => shape("part", { fill: `var(--${sign})`, "fill-opacity": strong })),
-);
-const normals = ["above", "below"].map((sign) => shape("normal", { fill: `var(--${sign})` }));
+// A colour for each part; which way it goes, the picture shows.
+const COLOURS = ["ours", "other", "third"].map((name) => `var(--${name})`);
+const bars = COLOURS.map((fill) => shape("part", { fill })),
+  normal = shape("normal", { fill: "currentColor" });
 const zero = shape("zero"),
   mean = shape("mean"),
   ticks = shape("sum");
 const lines = ["", "word", "position", "type", "sum", "LayerNorm"].map((title, i) => {
   const row = add(around, "div", { class: `written ${i === 4 ? "total" : ""}` }),
     name = add(row, "span");
-  if (i > 0 && i < 4) add(name, "span", { class: "swatch", style: `opacity: ${[0.4, 0.7, 1][i - 1]}` });
+  if (i > 0 && i < 4) add(name, "span", { class: "swatch", style: `background: ${COLOURS[i - 1]}` });
   name.append(title);
   return { row, numbers: add(row, "div") };
 });
@@ -131,22 +130,22 @@ function picture([phase, limit, ...flat]) {
     (i === null ? 0 : (grow * beta[i]) / NORMAL);
   const wide = size > 16 ? 1 : 0.28,
     bar = (x, from, to, across = wide) => `M${x} ${-from}h${across}V${-to}h${-across}z`;
-  const shapes = bars.map(() => ["", ""]),
-    normed = ["", ""];
-  let tops = "";
+  const shapes = bars.map(() => "");
+  let normed = "",
+    tops = "";
   total.forEach((number, i) => {
     let level = 0;
     parts.forEach((part, k) => {
       const x = i + (size > 16 ? 0 : 0.08 + k * 0.28),
         next = level + part[i];
-      shapes[k][+(part[i] < 0)] += bar(x, at(level, i), at(next, i));
+      shapes[k] += bar(x, at(level, i), at(next, i));
       level = next;
     });
-    normed[+(at(number, i) < 0)] += bar(i + (size > 16 ? 0 : 0.08), 0, at(number, i), size > 16 ? 1 : 0.84);
+    normed += bar(i + (size > 16 ? 0 : 0.08), 0, at(number, i), size > 16 ? 1 : 0.84);
     tops += `M${i + (size > 16 ? 0 : 0.04)} ${-at(number, i)}h${size > 16 ? 1 : 0.92}`;
   });
-  bars.forEach((pair, k) => pair.forEach((path, sign) => set(path, { d: shapes[k][sign], opacity: 1 - 0.92 * grow })));
-  normals.forEach((path, sign) => set(path, { d: normed[sign], opacity: 0.55 * grow }));
+  bars.forEach((path, k) => set(path, { d: shapes[k], opacity: 1 - 0.92 * grow }));
+  set(normal, { d: normed, opacity: 0.4 * grow });
   set(ticks, { d: tops, opacity: size > 16 ? 1 - grow : 1 });
   set(zero, { d: `M0 ${-(1 - grow) * at(0)}H${size}` });
   set(mean, { d: `M0 ${-at(middle)}H${size}`, visibility: grow === 1 && state.trained ? "hidden" : "visible" });
