@@ -28,7 +28,7 @@ WEIGHTS = [
      'to {} and {}, but the one to "animal" stays wider: {} and {}'),
     ("00", [(IAN, 2, 4, "his", "ian"), (IAN, 2, 4, "his", "[CLS]"), (IAN, 2, 4, "his", "called")],
      '"his" takes {} of its information from "ian", {} from [CLS] and {} from "called"'),
-    ("04", [(CAT, 2, 11, "a", "chased")], 'Hover over "a": it takes {} from "chased"'),
+    ("04", [(CAT, 2, 11, "a", "chased")], 'Point at "a": it takes {} from "chased"'),
     ("04", [(PAIR, 2, 8, "like", "arrow"), (PAIR, 2, 8, "like, again", "banana")],
      'at "arrow" with {} and at "banana" with {}'),
     ("04", [(PAIR, 2, 8, "an", "arrow"), (PAIR, 2, 8, "a", "banana")], '"an" {}, "a" {}'),
