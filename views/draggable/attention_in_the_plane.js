@@ -67,13 +67,14 @@ const write = (name, colour) =>
 const told = write("average", "var(--average)"),
   start = write("", "var(--soft)");
 
-function arrow(name, colour, is, put) {
+// An arrow whose point is owner[key].
+function arrow(name, colour, owner, key) {
   const line = drawn(colour, 0.09),
     text = write(name, colour);
   const edge = 4.8 * unit,
-    within = (number) => Math.max(-edge, Math.min(edge, number));
+    is = () => owner[key];
   const moved = (point) => {
-    put(point.map(within));
+    owner[key] = point.map((number) => clamp(number, -edge, edge));
     draw();
   };
   const head = handle(svg, name, colour, { size, step: unit / 10, is, moved });
@@ -91,36 +92,9 @@ function arrow(name, colour, is, put) {
   };
 }
 
-const keys = names.map((name, i) =>
-  arrow(
-    `key of ${name}`,
-    "var(--key)",
-    () => state.keys[i],
-    (point) => {
-      state.keys[i] = point;
-    },
-  ),
-);
-const values = !apart
-  ? []
-  : names.map((name, i) =>
-      arrow(
-        `value of ${name}`,
-        "var(--value)",
-        () => state.values[i],
-        (point) => {
-          state.values[i] = point;
-        },
-      ),
-    );
-const query = arrow(
-  `query of ${names[asking]}`,
-  "var(--query)",
-  () => state.query,
-  (point) => {
-    state.query = point;
-  },
-);
+const keys = names.map((name, i) => arrow(`key of ${name}`, "var(--key)", state.keys, i));
+const values = !apart ? [] : names.map((name, i) => arrow(`value of ${name}`, "var(--value)", state.values, i));
+const query = arrow(`query of ${names[asking]}`, "var(--query)", state, "query");
 svg.append(context, tip, told, start, ...[...keys, ...values, query].map((one) => one.text)); // over the arrows
 // heads may be under them, and must stay draggable
 for (const part of [context, tip, hull, ...ghosts, ...feet.flatMap(Object.values)]) part.style.pointerEvents = "none";
