@@ -44,6 +44,7 @@ if __name__ == "__main__":
             page = browser.new_page(viewport=window, device_scale_factor=scale)
             page.goto(view(encoder, tokenizer, *PAIR, **options).save(Path(folder) / "view.html").as_uri())
             page.add_style_tag(content=STYLE)
+            page.locator("#vis > svg").wait_for()  # then the view's code has run
             for step in steps.split("|"):
                 what, selector = map(str.strip, step.split(":", 1))
                 if what == "run":
