@@ -84,7 +84,7 @@ add(
   figure,
   "p",
   { class: "root" },
-  "Dashed: the gradient p (1 − p), how fast a weight grows with its score. " +
+  "Pale, up to the dashed end: the gradient p (1 − p), how fast a weight grows with its score. " +
     `Here D = ${size}, so √D = ${format(Math.sqrt(size), 1)}.`,
 );
 figure.append(document.getElementById("say"));
