@@ -96,8 +96,9 @@ const view = {
       lines = vis.querySelectorAll(view.selector);
     for (const line of lines) {
       const weight = line.__data__,
+        seen = root.classList.contains("dark") ? Math.sqrt(weight) : weight, // a faint line is lost on a dark ground
         isShown = config.headVis[view.ends(line).head.head];
-      line.style.strokeOpacity = isShown ? weight * (focus || weight >= STRONG ? 1 : FAINT) : 0;
+      line.style.strokeOpacity = isShown ? seen * (focus || weight >= STRONG ? 1 : FAINT) : 0;
     }
     for (const token of all(TOKEN)) {
       const { index, from } = tokenOf(token);
@@ -146,7 +147,7 @@ function glideLines() {
 function hueOf(head) {
   if (!config.headVis[head]) return "var(--faint)";
   const hue = order.length > 1 && order.length <= FEW ? colour("heads").split(" ")[order.indexOf(head)] : colour("key");
-  return root.classList.contains("dark") ? `color-mix(in srgb, ${hue} 75%, white)` : hue;
+  return root.classList.contains("dark") ? `color-mix(in srgb, ${hue} 85%, white)` : hue;
 }
 
 // In a box text must stay legible on a weight of 1.

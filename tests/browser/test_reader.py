@@ -240,6 +240,7 @@ def test_a_click_pins_a_word_and_the_second_frees_it(page, draw, pair, tmp_path)
     page.locator("#left text").nth(8).click()
     expect(page.locator(SHOWN)).to_have_count(0)
     page.locator("#right text").nth(3).click()
+    assert page.locator(".pinned").all_text_contents() == ["ian"]  # which does not look like a hover
     assert set(reader.numbers(page, SHOWN, "right-token-index").tolist()) == {3}
     assert "ian ←" in said(page)
     page.locator("#layer").select_option("2")
@@ -273,7 +274,11 @@ def test_a_few_heads_have_hues_in_the_order_of_choice_and_numbers(page, draw, pa
     tiles = page.locator(TILES)
     page.locator("#left text").nth(8).hover()  # with twelve heads, strong boxes carry their numbers
     strong = pair.attention[2, :, 8] >= 0.2
-    for row, label in enumerate(page.locator("#numbers text").all_text_contents()):
+    assert page.locator("#numbers .stripe").all_text_contents() == [str(head) for head in range(12)]
+    middles = "(all) => all.map((e) => e.getBoundingClientRect()).map(({ x, width }) => x + width / 2)"
+    stripes = page.locator("#right .attentionBoxes g rect:first-child").evaluate_all(middles)
+    assert page.locator("#numbers .stripe").evaluate_all(middles) == pytest.approx(stripes, abs=1)
+    for row, label in enumerate(page.locator("#numbers text:not(.stripe)").all_text_contents()):
         heads = label.replace(" …", "").split()
         column = int(strong.any(0).nonzero()[row])
         assert set(map(int, heads)) <= set(strong[:, column].nonzero()[:, 0].tolist())
@@ -307,9 +312,16 @@ def test_lines_have_contrast_on_a_dark_ground(page, draw, tmp_path, heads):
     page.wait_for_timeout(500)
     look = "(all) => all.map((e) => getComputedStyle(e).stroke.match(/[\\d.]+/g).map(Number))"
     colours = page.locator(".headAttention > g:first-child > line:first-child").evaluate_all(look)
+    weights, opacities = (
+        torch.tensor(page.locator("#attention line:visible").evaluate_all(f"(all) => all.map((e) => +e.{what})"))
+        for what in ("__data__", "style.strokeOpacity")
+    )
+    strong = (weights >= 0.2) & (opacities > 0)
+    assert strong.any()
+    assert (opacities - weights.sqrt())[strong].abs().max() < 1e-4
     for ground in (0, 0x11, 0x1E):
         for head in heads or range(12):
-            assert contrast(colours[head][-3:], 0.41, ground) >= 3
+            assert contrast(colours[head][-3:], 0.41**0.5, ground) >= 3
 
 
 def test_whole_words_are_one_switch_away(page, encoder, tokenizer, tmp_path):
