@@ -14,6 +14,7 @@ from transformers import BertConfig, BertModel
 from benchmarks.timing import LIMIT, OURS
 from utils.attention import AttentionHead
 from utils.encoder import TransformerEncoder
+from utils.support.weight_names import torch_names
 
 Batch = dict[str, Tensor]
 LOOP, EAGER, SDPA = "loop over heads", "transformers, eager", "transformers, sdpa"
@@ -68,23 +69,6 @@ class TorchEncoder(nn.Module):
         """Map a batch to its last hidden state (B, S, H)."""
         padding = None if attention_mask.all() else attention_mask == 0
         return self.stack(self.embeddings(input_ids, token_type_ids), src_key_padding_mask=padding)
-
-
-def torch_names(weights: Batch) -> Batch:
-    """Rename a layer's weights for nn.TransformerEncoderLayer, which stacks query, key and value."""
-    renamed = {
-        "self_attn.out_proj": "attention.output",
-        "linear1": "feed_forward.intermediate",
-        "linear2": "feed_forward.output",
-        "norm1": "attention_norm",
-        "norm2": "feed_forward_norm",
-    }
-    kinds = ("weight", "bias")
-    found = {f"{new}.{kind}": weights[f"{old}.{kind}"] for new, old in renamed.items() for kind in kinds}
-    for kind in kinds:
-        parts = [weights[f"attention.{name}.{kind}"] for name in ("query", "key", "value")]
-        found[f"self_attn.in_proj_{kind}"] = torch.cat(parts)
-    return found
 
 
 def random_bert(device: str, dtype: torch.dtype) -> tuple[TransformerEncoder, BertModel]:

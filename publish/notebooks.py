@@ -5,7 +5,6 @@ import ast
 import base64
 import copy
 import io
-import itertools
 import os
 import re
 import sys
@@ -31,7 +30,6 @@ EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not comp
 REMOVE_INPUT = "remove-input"  # tag of a cell whose code is hidden on slides, as in nbconvert and Jupyter Book
 SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, explains or runs
 FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests of its claims, the solved exercises
-PROOFS = "## Proofs"  # heading of the last part, which tests the claims
 PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
 STATED_MINUTES = re.compile(r"^#+ (.*)\n(?:[^#\n].*\n|\n)*?\*\*●+ (\d+) min", re.MULTILINE)  # of an exercise
 MINUTES = re.compile(r"^Read \d+ minutes, with exercises \d+", re.MULTILINE)
@@ -58,9 +56,7 @@ def notebook_paths(names: list[str]) -> list[Path]:
 
 def execute(path: Path) -> None:
     """Run a notebook in a fresh kernel and save it with its outputs; after an error the file is unchanged."""
-    from utils.support.comparisons import (
-        THE_ANSWER,  # imported here, because it loads PyTorch, which `sync` does without
-    )
+    from utils.support.comparisons import THE_ANSWER  # here, because it loads PyTorch, which `sync` does without
 
     notebook = nbformat.read(path, as_version=4)
     before = copy.deepcopy(notebook)
@@ -141,13 +137,6 @@ def reveals_answer(cell) -> bool:
     return cell.cell_type == "code" and "reveal(" in cell.source and EXEMPT in cell.metadata.get("tags", [])
 
 
-def main_line(notebook) -> list:
-    """Return the cells before the heading "Proofs"."""
-    return list(
-        itertools.takewhile(lambda cell: cell.cell_type == "code" or not cell.source.startswith(PROOFS), notebook.cells)
-    )
-
-
 def reading_time(cells: list) -> float:
     """Estimate the minutes that cells take to read, without exercises, recalled questions, tables and sources.
 
@@ -170,11 +159,11 @@ def reading_time(cells: list) -> float:
 
 
 def minutes(notebook) -> tuple[int, int]:
-    """Return the minutes to read a notebook without proofs, and with its exercises, rounded to five minutes.
+    """Return the minutes to read a notebook, and with its exercises, rounded to five minutes.
 
     Exercises take the minutes that their texts state, as in "**●● 20 minutes.**"; the others 12 minutes each.
     """
-    cells = main_line(notebook)
+    cells = notebook.cells
     read, stated = reading_time(cells), exercise_minutes(cells)
     silent = sum(
         "exercise" in cell.metadata.get("tags", []) and not STATED_MINUTES.search(text.source)

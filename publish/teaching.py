@@ -16,7 +16,6 @@ from publish.notebooks import (
     SEMINAR,
     count_outputs,
     exercise_minutes,
-    main_line,
     minutes,
     notebook_paths,
     reading_time,
@@ -184,7 +183,7 @@ def class_minutes(row: Row) -> int:
 
 def seminar_cells(row: Row) -> list:
     """Return the cells that the seminar shows, explains or runs in a row of a slot."""
-    return with_seminar_tag(section(main_line(read(row.notebook)), row.heading)) if row.is_section else []
+    return with_seminar_tag(section(read(row.notebook).cells, row.heading)) if row.is_section else []
 
 
 def has_question(row: Row) -> bool:
@@ -272,7 +271,7 @@ def unit_cells(plan: Plan) -> dict[int, list]:
     """Return the cells of each row of a unit that names a section, up to the next such row of its notebook."""
     found = {}
     for notebook in plan.notebooks:
-        cells, starts = main_line(read(notebook)), {}
+        cells, starts = read(notebook).cells, {}
         for number, row in enumerate(plan.rows):
             if row.notebook == notebook and row.is_section:
                 first = section(cells, row.heading)[0]
@@ -294,7 +293,7 @@ def stated_minutes(plan: Plan) -> dict[str, int]:
     """Return the minutes that the notebooks of a unit state for their numbered exercises."""
     stated = {}
     for notebook in plan.notebooks:
-        for heading, stated_there in exercise_minutes(main_line(read(notebook))).items():
+        for heading, stated_there in exercise_minutes(read(notebook).cells).items():
             stated |= dict.fromkeys(EXERCISE.findall(heading), stated_there)
     return stated
 

@@ -72,23 +72,6 @@ def run_pretraining(folder: Path, *options: str, launch: Sequence[str] = ()) -> 
     return subprocess.run(pretraining_command(folder, *options, launch=launch), **settings)
 
 
-def torch_names(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Rename a layer's weights for nn.TransformerEncoderLayer, which stacks query, key and value."""
-    renamed = {
-        "self_attn.out_proj": "attention.output",
-        "linear1": "feed_forward.intermediate",
-        "linear2": "feed_forward.output",
-        "norm1": "attention_norm",
-        "norm2": "feed_forward_norm",
-    }
-    kinds = ("weight", "bias")
-    found = {f"{new}.{kind}": weights[f"{old}.{kind}"] for new, old in renamed.items() for kind in kinds}
-    for kind in kinds:
-        parts = [weights[f"attention.{name}.{kind}"] for name in ("query", "key", "value")]
-        found[f"self_attn.in_proj_{kind}"] = torch.cat(parts)
-    return found
-
-
 def shaken(model: torch.nn.Module, std: float = 0.3) -> torch.nn.Module:
     """Add noise to every weight, so that no bias is 0 and no two LayerNorms are equal; evaluation mode."""
     with torch.no_grad():

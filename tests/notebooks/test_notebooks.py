@@ -348,10 +348,25 @@ def test_findings_print_a_number(path):
                 assert isinstance(node.args[0], ast.JoinedStr), f"no number in {ast.unparse(node)}"
 
 
+def test_classifier_record_is_trained_as_notebook_08_does():
+    """The record repeats the notebook's plain loop with more seeds, so its settings are those of the cell."""
+    record = (ROOT / "benchmarks" / "records" / "classifier.py").read_text("utf-8")
+    names, values = re.search(r"^(SEEDS, .*?) = ([^#]*)", record, re.MULTILINE).groups()
+    wanted = dict(zip(names.split(", "), ast.literal_eval(values.strip()), strict=True))
+    cells = "\n".join(sources(SERIES[8]))
+    found = {
+        "RATE": re.search(r"AdamW\(trained, lr=([\d.e-]+)", cells),
+        "EPOCHS": re.search(r"for epoch in range\((\d+)\):\n    for batch in tqdm", cells),
+        "BATCH": re.search(r"shuffled_batches\(rows, (\d+), seed=epoch\)", cells),
+        "FROZEN_LAYERS": re.search(r"^freeze\(model, (\d+)\)", cells, re.MULTILINE),
+    }
+    assert {name: float(each[1]) for name, each in found.items()} == {name: wanted[name] for name in found}
+
+
 @every_chapter
 def test_sources_are_links(path):
     """The recap ends with a line per source: - [Author year, *Title*](https://…), section 3."""
-    cells = notebooks.main_line(read(path))
+    cells = read(path).cells
     texts = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     last = texts[texts.rindex("\n## ") + 1 :]
     assert last.startswith("## Recap")

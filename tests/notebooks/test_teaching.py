@@ -118,7 +118,7 @@ def test_slots_cover_the_tagged_cells(plan):
 def test_units_cover_their_notebooks(plan):
     spans = teaching.unit_cells(plan)
     covered = [cell.id for span in spans.values() for cell in span]
-    lines = [teaching.main_line(teaching.read(number)) for number in notebooks_of(plan)]
+    lines = [teaching.read(number).cells for number in notebooks_of(plan)]
     assert covered == [cell.id for line in lines for cell in line]
 
 

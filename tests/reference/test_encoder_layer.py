@@ -5,8 +5,9 @@ import torch
 from torch import nn
 from transformers import BertConfig
 
-from tests.helpers import SMALL, shaken, torch_names
+from tests.helpers import SMALL, shaken
 from utils.encoder_layer import ACTIVATIONS, FeedForward, TransformerEncoderLayer
+from utils.support.weight_names import torch_names
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
 

@@ -12,7 +12,7 @@ from traitlets.config import Config
 
 from exercises.parts import PARTS
 from exercises.saving_parts import save_part
-from publish.notebooks import EXEMPT, main_line
+from publish.notebooks import EXEMPT
 from tests.exercises.parts import RIGHT
 from tests.helpers import ROOT
 
@@ -44,7 +44,6 @@ def mine(tmp_path, monkeypatch):
 def test_notebook_with_parts_prints_the_saved_output(path, chosen, mine):
     mine(CHOSEN[chosen])
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells = main_line(notebook)
     saved = [printed(cell) if cell.cell_type == "code" else "" for cell in notebook.cells]
     encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})  # else ipykernel warns
     options = {"timeout": 1800, "kernel_name": "python3", "config": encrypted}
