@@ -10,6 +10,14 @@ import io
 import pkgutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+if (found := find_spec("utils")) and Path(found.origin or "").parent != Path(__file__).parents[1] / "utils":
+    raise ImportError(
+        f"{found.origin} hides the package utils of this series, which exercises needs: rename it, or start Python "
+        "with -P, which leaves out the files of the current folder"
+    )
 
 from exercises.framework import CHECKS, CORRECT, NOT_ATTEMPTED, PART_NAMES, WRONG, seeded, verdict
 from exercises.part_checks import try_part

@@ -27,6 +27,7 @@ from exercises.mistakes import functions
 from exercises.prediction import prediction
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import load_reference_model, load_tokenizer
+from utils.support.sentence_settings import sentence_length
 from utils.tokenization import WordPieceTokenizer
 
 
@@ -204,7 +205,8 @@ EMBED_HINTS = {
     "one text a batch": "The result is wrong with batch_size=1.",
     "an encoder in training mode": "Dropout is on. Switch it off with encoder.eval() first.",
     "a text longer than the positions": (
-        "Truncate it: tokenizer(texts, max_length=encoder.config.max_position_embeddings)."
+        "Truncate it: tokenizer(texts, max_length=encoder.config.max_position_embeddings), or at the checkpoint's own "
+        "limit, as `embed` does."
     ),
 }
 
@@ -243,7 +245,9 @@ def embed_stages(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple
     encoder.eval()
     longest = ("word " * 600,)
     vectors = run_embed(answer, list(longest), encoder, tokenizer)
-    yield "a text longer than the positions", vectors, official_vectors(longest)
+    limits = (encoder.config.max_position_embeddings, sentence_length(encoder))  # embed takes the second
+    wanted = [official_vectors(longest, limit) for limit in limits if limit]
+    yield "a text longer than the positions", vectors, min(wanted, key=lambda each: (each - vectors).norm())
 
 
 def run_embed(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> Tensor:
@@ -280,10 +284,10 @@ def official() -> tuple:
 
 @cache
 @torch.no_grad()
-def official_vectors(texts: tuple[str, ...]) -> Tensor:
-    """Return normalised means of the official model's token vectors, one text at a time."""
+def official_vectors(texts: tuple[str, ...], limit: int | None = None) -> Tensor:
+    """Return normalised means of the official model's token vectors, one text of at most `limit` tokens at a time."""
     model, tokenizer = official()
-    limit, vectors = model.config.max_position_embeddings, []
+    limit, vectors = limit or model.config.max_position_embeddings, []
     for text in texts:
         batch = tokenizer(text, truncation=True, max_length=limit, return_tensors="pt")
         vectors.append(model(**batch).last_hidden_state[0].mean(dim=0))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from exercises.framework import CORRECT, POINTS
-from utils.support.files import write_file
+from utils.support.files import explain_errors, write_file
 
 MAX_NAMES = 5  # names listed for the same answer
 KINDS = {CORRECT: "correct", "not attempted": "not attempted", "stopped": "stopped"}  # by the start of the verdict
@@ -240,7 +240,8 @@ def report(rows: Sequence[Row]) -> str:
 
 def write_letters(folder: Path, rows: Sequence[Row]) -> None:
     """Write a letter for each student to a folder: points, verdicts and remarks; earlier letters stay until graded."""
-    folder.mkdir(parents=True, exist_ok=True)
+    with explain_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     for row in rows:
         if not row.is_graded and (folder / letter_name(row.name)).exists():
             continue

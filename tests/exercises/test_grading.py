@@ -309,6 +309,7 @@ def test_earlier_grades_stay_until_graded_again(tmp_path):
             "right:3.9 cannot be accepted: there are the exer",
         ),
         (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
+        (["original.ipynb", "right.ipynb", "--feedback", "right.ipynb"], "right.ipynb could not be saved ([Errno "),
     ],
 )
 def test_bad_arguments_are_refused_before_any_run(short, tmp_path, monkeypatch, arguments, message):

@@ -41,8 +41,10 @@ def test_wheel_brings_its_packages_and_the_command_line(wheel, tmp_path):
     done = subprocess.run([python, "-P", "-c", imports], check=True, **options)
     assert done.stdout.startswith(str(tmp_path / "venv"))
     (tmp_path / "utils.py").write_text("my_own = 1", "utf-8")
+    (tmp_path / "own.py").write_text("import views", "utf-8")
     command = ["-m", "views", "I called Ian.", "--save", "page.html"]
-    refused = subprocess.run([python, *command], check=False, **options).stderr
-    assert f"ImportError: {tmp_path / 'utils.py'} hides the package utils of this series" in refused
+    for hidden in (command, ["own.py"], ["-m", "exercises", "grade"]):
+        refused = subprocess.run([python, *hidden], check=False, **options).stderr
+        assert f"ImportError: {tmp_path / 'utils.py'} hides the package utils of this series" in refused
     subprocess.run([python, "-P", *command], check=True, **options)  # as the error advises
     assert "</html>" in (tmp_path / "page.html").read_text("utf-8")

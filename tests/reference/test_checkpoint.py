@@ -139,10 +139,14 @@ def test_parent_folder_error_names_checkpoint_inside(tmp_path, files, remedy):
             load(tmp_path)
 
 
-def test_adapter_must_be_merged_first(tmp_path):
-    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    with pytest.raises(ValueError, match="it is an adapter; merge it into its model"):
-        load_config(tmp_path)
+@pytest.mark.parametrize("beside_a_model", [True, False])
+def test_adapter_must_be_merged_first(folder, beside_a_model):
+    (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    if not beside_a_model:
+        (folder / "config.json").unlink()
+    for load in (load_config, load_reference_model, lambda place: load_official(place, AutoModel)):
+        with pytest.raises(ValueError, match=r"holds an adapter \(.*\), which is not applied here: merge it into its"):
+            load(folder)
 
 
 @pytest.mark.parametrize("name", ["no-such-account/no-such-model", "bert-base-nowhere", "not a name!"])
@@ -180,9 +184,9 @@ def add_distances(folder) -> None:
 OFFICIAL = {
     "names of nn.DataParallel": (
         lambda folder: prefix_weights(folder, "module."),
-        "missing: embeddings.LayerNorm.bias",
+        " begin with 'module', which a wrapper adds: save the model inside it, model.module (DataParallel)",
     ),
-    "names of torch.compile": (lambda folder: prefix_weights(folder, "_orig_mod."), "missing: embeddings.LayerNorm.b"),
+    "names of torch.compile": (lambda folder: prefix_weights(folder, "_orig_mod."), " begin with '_orig_mod', which"),
     "code of its own": (renamed("intermediate.dense", "mlp.gated_layers"), "missing: encoder.layer.0.intermediate.den"),
     "relative positions": (add_distances, "unexpected: encoder.layer.1.attention.self.distance_embedding.weight"),
     "other sizes": (settings(hidden_size=16), "mis-shaped: embeddings.LayerNorm.bias, embeddings.LayerNorm.weight"),

@@ -276,8 +276,10 @@ def test_missing_or_invalid_onnx_file_is_rejected(tmp_path):
     for package in ("onnx", "onnxruntime"):
         pytest.importorskip(package, reason="requirements.txt brings what runs ONNX")
     path = tmp_path / "notes.onnx"
-    with pytest.raises(FileNotFoundError, match=r"notes\.onnx"):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*notes\.onnx: give the path of an ONNX file"):
         OnnxModel(path)
+    with pytest.raises(FileNotFoundError, match=r"is not a regular file: give the path of an ONNX file"):
+        OnnxModel(tmp_path)
     path.write_text("These are notes.")
     with pytest.raises(ValueError, match=r"notes\.onnx cannot be read \(.+\): download or save it again$"):
         OnnxModel(path)

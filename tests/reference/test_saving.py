@@ -24,9 +24,10 @@ from tests.helpers import SMALL, TINY, filled, names, saved_number, tiny_tokeniz
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
+from utils.support import checkpoint
 from utils.support.checkpoint import load_tokenizer
 from utils.support.datasets import Examples
-from utils.support.files import write_file
+from utils.support.files import staging_path, write_file
 from utils.support.onnx import export_onnx
 from utils.support.vocabulary import write_vocabulary
 from utils.token_labels import TransformerForTokenClassification
@@ -465,6 +466,29 @@ def test_save_interrupted_between_renames_restores_model(tmp_path, name, number,
     assert (names(tmp_path), saved_number(tmp_path / "model")) == (["model"], 1)
     filled(3.0).save(tmp_path / "model", tiny_tokenizer())
     assert saved_number(tmp_path / "model") == 3
+
+
+def test_reader_during_a_save_gets_one_model_or_an_error(tmp_path, monkeypatch):
+    """Each error's remedy works: to load again, or to save again after a kill."""
+    folder = tmp_path / "model"
+    filled(1.0).save(folder, tiny_tokenizer())
+    read_weights = checkpoint.read_weights
+
+    def read_after_a_save(name):
+        filled(2.0).save(folder, tiny_tokenizer())
+        return read_weights(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "read_weights", read_after_a_save)
+        with pytest.raises(ValueError, match="model was saved again while it was being read: load it again"):
+            TransformerForSequenceClassification.from_checkpoint(folder)
+    assert saved_number(folder) == 2
+    staging_path(folder).mkdir()
+    folder.rename(staging_path(folder) / "old")
+    with pytest.raises(OSError, match=r"model is being saved, or its saving was killed: wait for .*, or save"):
+        TransformerForSequenceClassification.from_checkpoint(folder)
+    filled(3.0).save(folder, tiny_tokenizer(), dry_run=True)
+    assert saved_number(folder) == 2
 
 
 @pytest.mark.parametrize("found", ["nothing", "an empty folder", "a model"])

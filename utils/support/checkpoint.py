@@ -11,8 +11,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from utils.support.checks import (
     check_vocabulary_size,
     raise_if_any,
 )
-from utils.support.files import check_sha256
+from utils.support.files import check_sha256, staging_path
 
 if TYPE_CHECKING:
     from transformers import BertModel, PreTrainedModel
@@ -57,14 +57,16 @@ LEFTOVERS = (*BUFFERS, "inv_freq", "masked_bias", ".attn.bias", ".attention.bias
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # of sentence-transformers
 MODULES, POOLING, SENTENCE_SETTINGS = "modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"
+ADAPTER = "adapter_config.json"  # of peft
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
 DOWNLOADED_FILES = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
-DOWNLOADED_FILES += [SENTENCE_SETTINGS, "sentence_*_config.json", "?_*/config.json"]
+DOWNLOADED_FILES += [SENTENCE_SETTINGS, "sentence_*_config.json", "?_*/config.json", ADAPTER, "added_tokens.json"]
 # the notebooks use layer 5, head 11 and neuron 1152, and their claims hold for vectors of this size
 REQUIRED_SIZES = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1153}
 HUB_TIMEOUT = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 TOKENIZER_REMEDY = f'use a checkpoint with BERT\'s own tokenizer, such as "{DEFAULT_CHECKPOINT}"'
+WRAPPERS = ("module.", "_orig_mod.")  # what DataParallel and torch.compile put before the names of weights
 RUNTIME_SETTINGS = ("dtype", "torch_dtype", "return_dict")  # belong to a program, not to the model
 # texts and pairs for which an official tokenizer must give BERT's ids
 PROBES = [
@@ -100,7 +102,11 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
             )
         return embedded_folder()
     folder = Path(name).expanduser()
-    return folder.resolve() if folder.is_dir() else download(name)
+    if folder.is_dir():
+        return folder.resolve()
+    if staging_path(folder).exists():
+        raise OSError(f"{folder} is being saved, or its saving was killed: wait for its end, or save there again")
+    return download(name)
 
 
 @cache
@@ -185,11 +191,14 @@ def missing_sizes(config) -> str:
 
 
 def check_holds_model(folder: Path, remedy: str = REMEDY) -> None:
-    """Raise ValueError for a folder without config.json; the error names the checkpoints in its subfolders."""
+    """Raise ValueError for an adapter, and without config.json; the error names the checkpoints in subfolders."""
+    if (folder / ADAPTER).is_file():
+        raise ValueError(
+            f"{folder} holds an adapter ({ADAPTER}), which is not applied here: merge it into its model "
+            "(merge_and_unload), and save that in a new folder"
+        )
     if (folder / CONFIG).is_file():
         return
-    if (folder / "adapter_config.json").is_file():
-        remedy = "it is an adapter; merge it into its model (merge_and_unload) and save that"
     # scripts/pretrain.py, sentence-transformers and the Hub's cache (snapshots/…) have it in a subfolder
     paths = [path for pattern in ("*", "*/*") for path in sorted(folder.glob(f"{pattern}/{CONFIG}"))]
     inner = [str(path.parent) for path in paths if b'"model_type"' in path.read_bytes()]
@@ -210,18 +219,50 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
             if canonical_name(name) in weights:
                 raise ValueError(f"{path} contains {name} a second time: save the model again")
             weights[canonical_name(name)] = weight
+    check_wrapper(checkpoint_folder(checkpoint), weights)
     return weights
+
+
+def check_wrapper(folder: Path, names: Collection[str]) -> None:
+    """Raise ValueError if all weights were saved under the names that they have inside a wrapper."""
+    if names and all(name.startswith(WRAPPERS) for name in names):
+        raise ValueError(
+            f"the names of the weights in {folder} begin with {min(names).split('.')[0]!r}, which a wrapper adds: save "
+            "the model inside it, model.module (DataParallel) or model._orig_mod (torch.compile)"
+        )
 
 
 def read_checkpoint(
     checkpoint: str | None = None, family: str = "bert"
 ) -> tuple[BertConfig | ModernBertConfig, dict[str, Tensor]]:
-    """Return the configuration and the weights of a checkpoint; see `load_config` and `read_weights`."""
-    return load_config(checkpoint, family), read_weights(checkpoint)
+    """Return the configuration and the weights of a checkpoint; see `load_config` and `read_weights`.
+
+    ValueError if another program has replaced the folder meanwhile.
+    """
+    folder = checkpoint_folder(checkpoint)
+    before = version_of(folder)
+    found = load_config(checkpoint, family), read_weights(checkpoint)
+    if version_of(folder) != before:
+        raise ValueError(f"{folder} was saved again while it was being read: load it again")
+    return found
+
+
+def version_of(folder: Path) -> tuple[int, int] | None:
+    """Return numbers that change when a folder is replaced, or None if it does not exist."""
+    with suppress(FileNotFoundError):
+        status = folder.stat()
+        return status.st_ino, status.st_mtime_ns
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Return the safetensors files in a folder, as the index names them; ValueError for any other file."""
+    """Return the safetensors files in a folder, as the index names them; ValueError for any other file, and for both.
+
+    One of the two is then a rest of an earlier save.
+    """
+    if (folder / WEIGHTS).is_file() and (folder / INDEX).is_file():
+        raise ValueError(
+            f"{folder} has weights twice, in {WEIGHTS} and in the files that {INDEX} names: delete the older ones"
+        )
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if not (folder / INDEX).is_file():
@@ -252,6 +293,7 @@ def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
         config = options.pop("config", None) or AutoConfig.from_pretrained(folder, trust_remote_code=False)
         config._attn_implementation = "eager"  # whatever config.json says under one of several names
         model, report = kind.from_pretrained(folder, config=config, **options)
+    check_wrapper(folder, report["unexpected_keys"])
     parts, prefix = dict(model.named_children()), f"{model.base_model_prefix}."
     unexpected = [name.removeprefix(prefix) for name in report["unexpected_keys"] if not name.endswith(LEFTOVERS)]
     problems = {

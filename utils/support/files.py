@@ -142,7 +142,7 @@ def staging_dir(path: Path) -> Iterator[Path]:
     that save there wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    staging = path.with_name(f".saving-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}")
+    staging = staging_path(path)
     lock = staging.with_suffix(".lock")
     lock.touch()  # fails at once where FileLock would wait
     with FileLock(lock, timeout=LOCK_TIMEOUT):
@@ -155,6 +155,11 @@ def staging_dir(path: Path) -> Iterator[Path]:
         finally:
             clear(staging, path)
             lock.unlink(missing_ok=True)
+
+
+def staging_path(path: Path) -> Path:
+    """Return the path of the hidden folder."""
+    return path.with_name(f".saving-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}")
 
 
 def clear(staging: Path, path: Path) -> None:

@@ -16,6 +16,7 @@ from utils.support.batches import device_of, evaluation_mode
 from utils.support.checkpoint import wrap_read_errors
 from utils.support.checks import check_finite_weights, check_size, checked_mask
 from utils.support.files import as_path, write_file
+from utils.support.tables import existing_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # (B, S) each
 METADATA_FIELDS = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # sizes of the model, stored in the file
@@ -151,7 +152,7 @@ class OnnxModel:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
-        content = as_path(path).read_bytes()
+        content = existing_file(as_path(path), "an ONNX file").read_bytes()
         read_onnx(path, content)
         with wrap_read_errors(path):
             self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])

@@ -90,6 +90,7 @@ RIGHT = {
         embed_sorted(right)
         lambda *given: right(*given).numpy()
         lambda texts, *given: [right([text], *given)[0] for text in texts]
+        encoder.config.max_position_embeddings => 256
     """,
 }
 WRONG = {
@@ -160,6 +161,7 @@ WRONG = {
         embed | `, or it calls it. Instead
         lambda texts, encoder, tokenizer, size=32: embed(texts, encoder, tokenizer, size) | `, or it calls it. Instead
         embed_by_parts | never calls encoder
+        encoder.config.max_position_embeddings => 128 | “a text longer than the positions” differs
         mean_pooling(states, => mean_pooling(F.normalize(states, dim=-1), | before the mean
         mean_pooling(states, batch["attention_mask"]) => states[:, -1] | the last token
         lambda texts, encoder, tokenizer, batch_size=32: texts | torch tensor
