@@ -926,6 +926,9 @@ VIEW = [
 TABLE = [
     ("a byte order mark, as Excel writes it", table("\ufeffname,ticker\r\nCafé,C\r\n".encode())),
     ("semicolons, as Excel writes them in Europe", table("name;ticker\nCafé;C\n".encode())),
+    ("a line for Excel above the header", table("\ufeffsep=;\r\nname;ticker\r\nCafé;C\r\n".encode())),
+    ("bars", table("name|ticker\nCafé|C\n".encode())),
+    ("a comma in the name of a column", table("name;ticker;a, b, c\nCafé;C;d\n".encode())),
     ("a column too many", table("more,name,ticker\n1,Café,C\n".encode())),
     ("a column that is missing", table(b"name,symbol\nA,B\n"),
      ValueError, "the column 'ticker' is missing from ['name', 'symbol']"),

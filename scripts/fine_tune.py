@@ -15,7 +15,6 @@ Several GPUs or machines: `accelerate launch scripts/fine_tune.py ...`. Two proc
 
 import argparse
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -32,7 +31,7 @@ from utils.support.batches import evaluation_mode, sorted_batches
 from utils.support.checkpoint import CONFIG, load_config, read_weights
 from utils.support.checks import check_size
 from utils.support.datasets import SENTIMENTS, Examples, reviews
-from utils.support.labelled_texts import read_labelled
+from utils.support.labelled_texts import doubts_about, read_labelled
 from utils.support.labelled_words import read_words
 from utils.support.saving import SavedModel
 from utils.support.scores import Score, is_outside, score_classes, score_spans, spans
@@ -72,8 +71,7 @@ class TextLabels:
             if own.missing:
                 counts = ", ".join(f"{word} ({count})" for word, count in own.missing.items())
                 self.notes += [f"Cells that look like missing values, but are used: {counts}"]
-            if all(re.fullmatch(r"[+-]?[0-9]+[.,][0-9]*[1-9][0-9]*", name) for name in self.names):
-                self.notes += ["The labels look like measurements. Each distinct number is a class of its own here."]
+            self.notes += doubts_about(self.names)
         self.splits = [split[: options.limit] for split in splits]
         self.notes += describe_data(self.splits, self.names, (label for split in splits for label in split.labels))
 
@@ -235,13 +233,15 @@ def starting_model(
         head = f"Classification head: new and untrained, because {config.name_or_path} has {reason}"
         return kind.from_checkpoint(checkpoint, len(names)), list(names), head
     model = kind.from_checkpoint(checkpoint)
-    classes = name_classes([config.id2label[class_id] for class_id in sorted(config.id2label)], names)
+    found = class_names(config)
+    classes = name_classes(found, names)
     if not set(names) <= set(classes):
         raise ValueError(
             f"{config.name_or_path} has the classes {', '.join(classes)}, but the data has {', '.join(names)}: "
             "choose another checkpoint, or data with these classes"
         )
-    return model, classes, f"Classification head: from {config.name_or_path}, with the classes {', '.join(classes)}"
+    head = f"Classification head: from {config.name_or_path}, with the classes {', '.join(classes)}"
+    return model, classes, head if classes == found else f"{head} in this order, as the checkpoint does not name them"
 
 
 def other_head(config: BertConfig, weights: Iterable[str], architecture: str) -> str:
@@ -258,9 +258,30 @@ def other_head(config: BertConfig, weights: Iterable[str], architecture: str) ->
     return f"one of {kind}"
 
 
+def class_names(config: BertConfig) -> list[str]:
+    """Return the names of a checkpoint's classes by their ids; LABEL_0, LABEL_1, … if it does not name them.
+
+    The configuration has them twice, and one of the two may have only the default names. ValueError if they disagree.
+    """
+    classes = [config.id2label[class_id] for class_id in sorted(config.id2label)]
+    ids = {name: int(class_id) for name, class_id in config.label2id.items()}
+    if classes == unnamed(len(classes)) and sorted(ids.values()) == [*range(len(classes))]:
+        return sorted(ids, key=ids.get)
+    if wrong := [name for class_id, name in enumerate(classes) if ids.get(name, class_id) != class_id]:
+        raise ValueError(
+            f"{config.name_or_path} gives the class {wrong[0]!r} two ids, in id2label and label2id: correct {CONFIG}"
+        )
+    return classes
+
+
+def unnamed(count: int) -> list[str]:
+    """Return the names that transformers gives to classes without names."""
+    return [f"LABEL_{class_id}" for class_id in range(count)]
+
+
 def name_classes(classes: list[str], names: Sequence[str]) -> list[str]:
     """Return the classes of a checkpoint, under the names of the data if they have only LABEL_0, LABEL_1, …"""
-    if classes != [f"LABEL_{class_id}" for class_id in range(len(classes))] or set(names) <= set(classes):
+    if classes != unnamed(len(classes)) or set(names) <= set(classes):
         return classes
     ids = [str(class_id) for class_id in range(len(classes))]
     if set(names) <= set(ids):

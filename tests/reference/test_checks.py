@@ -75,7 +75,7 @@ def enter(entrance: str, ids, mask=None):
 @pytest.mark.parametrize("kind", NOT_TENSORS)
 def test_every_entrance_rejects_non_tensors(entrance, kind):
     given = NOT_TENSORS[kind]
-    remedy = "use torch.tensor([ids]), or **batch for a tokenizer's dictionary"
+    remedy = "use torch.tensor with a row for each text, or **batch for a tokenizer's dictionary"
     for name, arguments in (("input_ids", [given]), ("attention_mask", [IDS, given])):
         message = f"{name} must be a tensor, got {kind}: {remedy}"
         with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):

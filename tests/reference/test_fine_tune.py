@@ -113,9 +113,26 @@ def test_classes_are_matched_by_name(tmp_path, own, run, labels):
 def test_unnamed_classes_get_names_from_data(tmp_path, own, run):
     folder = saved(tmp_path / "model", None)
     printed = run("--data", own, "--checkpoint", folder, "--epochs", 0, "--save", tmp_path / "again")
-    assert "with the classes neg, pos" in printed
+    assert "with the classes neg, pos in this order, as the checkpoint does not name them" in printed
     again = TransformerForSequenceClassification.from_checkpoint(tmp_path / "again")
     assert list(again.config.id2label.values()) == ["neg", "pos"]
+
+
+def test_both_lists_of_class_names_are_read(tmp_path, own, run, refused):
+    """A checkpoint may name its classes in label2id alone, and not in two ways; the remedy works."""
+    folder = saved(tmp_path / "model", None)
+    path, common = folder / "config.json", ["--data", own, "--checkpoint", folder, "--epochs", 0]
+    settings = json.loads(path.read_text())
+    named, by_name = {"0": "pos", "1": "neg"}, {"pos": 0, "neg": 1}
+    settings.pop("id2label", None)
+    path.write_text(json.dumps(settings | {"label2id": by_name}))
+    printed = run(*common)
+    assert "with the classes pos, neg\n" in printed
+    assert "Test accuracy 100.0%" in printed
+    path.write_text(json.dumps(settings | {"id2label": named, "label2id": {"pos": 1, "neg": 0}}))
+    assert "gives the class 'pos' two ids, in id2label and label2id: correct config.json" in refused(*common)
+    path.write_text(json.dumps(settings | {"id2label": named, "label2id": by_name}))
+    assert "Test accuracy 100.0%" in run(*common)
 
 
 @pytest.mark.parametrize(
@@ -304,6 +321,12 @@ def fact_table(folder: Path, rows: list[str]) -> Path:
         ([f"a b {n},c{n % 25:02}" for n in range(100)], "c19 (4), and 5 more\n"),
         ([f"a b {n},{('0', '1', '0.0', '1.0')[n % 4]}" for n in range(40)],
          "Labels read as integers: 0.0 as 0, 1.0 as 1\n2 classes: 0 (20), 1 (20)\n"),
+        ([f"a b {n},{(0, 1, -1)[n % 3]}" for n in range(30)],
+         "The label -1 often marks a text without a label. If it does here, delete its rows.\n3 classes: -1 (10), "),
+        ([f"a b {n},{('fear', 'joy', 'fear|joy')[n % 3]}" for n in range(30)],
+         "Labels such as 'fear|joy' look like several for a text. Each combination is a class.\n3 classes: "),
+        ([f"a b {n},{('Yes', 'no', 'yes')[n % 3]}" for n in range(30)],
+         "Labels that are spelled alike, but are different classes here: 'Yes' and 'yes'\n3 classes: Yes (10), "),
     ],
 )  # fmt: skip
 def test_data_report(tmp_path, tiny, run, rows, fact):

@@ -59,6 +59,7 @@ CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.
 MODULES, POOLING, SENTENCE_SETTINGS = "modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"
 ADAPTER = "adapter_config.json"  # of peft
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
+VOCABULARIES = ("vocab.txt", "tokenizer.json")  # one of them is needed
 DOWNLOADED_FILES = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
 DOWNLOADED_FILES += [SENTENCE_SETTINGS, "sentence_*_config.json", "?_*/config.json", ADAPTER, "added_tokens.json"]
 # the notebooks use layer 5, head 11 and neuron 1152, and their claims hold for vectors of this size
@@ -169,7 +170,9 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
     check_holds_model(folder, remedy)
     with wrap_read_errors(folder / CONFIG):
         settings = json.loads((folder / CONFIG).read_text("utf-8"))
-        found = settings.get("model_type") if isinstance(settings, dict) else None
+        found = settings.get("model_type")
+    if found is None:
+        raise ValueError(f'{folder / CONFIG} names no model_type: write "model_type": "{family}" into it if it is one')
     if found != family:
         both = f'{folder} has model_type="{found}", which is not supported here, but "{family}" is'
         raise ValueError(f"{both}: {remedy}")
@@ -355,8 +358,13 @@ def load_tokenizer(checkpoint: str | None = None):
     """
     folder = checkpoint_folder(checkpoint)
     config, tokenizer = load_config(checkpoint), load_official_tokenizer(folder)
-    check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
+    if not any((folder / name).is_file() for name in VOCABULARIES):
+        raise ValueError(f"{folder} has no {' or '.join(VOCABULARIES)}: save the tokenizer of the model there, too")
     check_stored_tokenizer(folder / "tokenizer.json", tokenizer)
+    model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    if model is not None and type(model).__name__ != "WordPiece":
+        raise ValueError(f"{folder} has a {type(tokenizer).__name__}: {TOKENIZER_REMEDY}")
+    check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     check_case(folder, tokenizer)
     if tokenizer.truncation_side != "right":
         raise ValueError(

@@ -116,12 +116,13 @@ def check_numbers(config, counts: Collection[str]) -> None:
 
 def check_memory(config, rows: int, matrices: int) -> None:
     """Raise ValueError unless an embedding table and layers with this many (H, I) matrices fit into free memory."""
-    H, layer = config.hidden_size, 4 * config.hidden_size + matrices * config.intermediate_size
+    H, I = config.hidden_size, config.intermediate_size  # noqa: E741
+    layer = 4 * H + matrices * I
     needed, free = 4 * H * (rows + config.num_hidden_layers * layer), psutil.virtual_memory().available
     if needed > free:
         raise ValueError(
             f"the weights need {needed / 1e9:,.1f} GB, but {free / 1e9:,.1f} GB of memory are free: "
-            f"use a smaller hidden_size (now {H}) or fewer layers"
+            f"use a smaller hidden_size (now {H}) or intermediate_size (now {I}), or fewer layers"
         )
 
 
@@ -213,7 +214,7 @@ def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
 def check_tensor(name: str, value, kind: str = "numbers", remedy: str = "", *, needs_values: bool = True) -> None:
     """Raise an error unless this is a dense tensor of the `kind` in `DTYPES`, with values unless only shapes matter."""
     if not isinstance(value, Tensor):
-        remedy = remedy or "use torch.tensor([ids]), or **batch for a tokenizer's dictionary"
+        remedy = remedy or "use torch.tensor with a row for each text, or **batch for a tokenizer's dictionary"
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}: {remedy}")
     dtypes, content, method = DTYPES[kind]
     if torch.compiler.is_compiling():
@@ -226,14 +227,16 @@ def check_tensor(name: str, value, kind: str = "numbers", remedy: str = "", *, n
             f"{name} must have values, but a tensor on the device meta has none: create it on a CPU or GPU"
         )
     if value.dtype not in dtypes:
-        raise ValueError(f"{name} must contain {content}, got {value.dtype}: convert with .{method}()")
+        conversion = f".real.{method}()" if value.is_complex() else f".{method}()"
+        raise ValueError(f"{name} must contain {content}, got {value.dtype}: convert with {conversion}")
 
 
 def check_ids(name: str, ids: Tensor, size: int | None = None, *, needs_values: bool = True) -> None:
     """Raise an error unless ids are integers (B, S), not empty, and below `size`, if it is given."""
     check_tensor(name, ids, "ids", needs_values=needs_values)
     if ids.dim() != 2 or 0 in ids.shape:
-        raise ValueError(f"{name} must be (B, S), got {tuple(ids.shape)}: use ids[None] for a single sentence")
+        remedy = "use ids[None] for a single sentence" if ids.dim() == 1 else "use a row of ids for each text"
+        raise ValueError(f"{name} must be (B, S), got {tuple(ids.shape)}: {remedy}")
     if size is not None:
         check_entries(name, *torch.stack(ids.aminmax()).tolist(), size)
 
@@ -323,7 +326,7 @@ def check_attention_mask(attention_mask: Tensor, query: Tensor, key: Tensor) -> 
 def check_string(text) -> None:
     """Raise TypeError unless `text` is a string, and ValueError if it is too long."""
     if not isinstance(text, str):
-        raise TypeError(f"text must be a string, got {type(text).__name__}: pass one string or a list")
+        raise TypeError(f"text must be a string, got {type(text).__name__}: pass one string")
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"text has {len(text):,} characters: split it into parts of at most {MAX_CHARACTERS:,}")
 
@@ -367,7 +370,7 @@ def as_pairs(texts, pairs) -> list[tuple]:
 
 def check_max_length(max_length: int, special: int, text: int = 0) -> None:
     """Raise ValueError unless the special tokens and this many tokens of text fit into the length."""
-    check_size("max_length", max_length, 0)
+    check_size("max_length", max_length, 0 if is_integer(max_length) else special + text)
     if max_length < special + text:
         needed = f"{special} special tokens" + (f" and {text} of text" if text else "")
         raise ValueError(f"max_length={max_length} is too small for {needed}: use at least {special + text}")
@@ -416,7 +419,8 @@ def check_vocabulary_size(vocab: Mapping[str, int], vocab_size: int) -> None:
     if ids != set(range(len(ids))) or not has_rows_for(len(ids), vocab_size):
         raise ValueError(
             f"the tokenizer has {len(ids)} tokens with ids up to {max(ids, default=None)}, but the model's vocab_size "
-            f"is {vocab_size}: load both from the same checkpoint, and look for empty or repeated lines in vocab.txt"
+            f"is {vocab_size}: load both from the same checkpoint, and look for added tokens, and for empty or "
+            "repeated lines in vocab.txt"
         )
 
 
@@ -436,7 +440,8 @@ def check_labels(labels: Sequence[int], num_labels: int) -> None:
     for number, label in enumerate(labels):
         if not isinstance(label, Integral):
             raise TypeError(
-                f"labels must be integers, got {type(label).__name__}: {label!r:.80} of text {number}: use int(label)"
+                f"labels must be integers, got {type(label).__name__}: {label!r:.80} of text {number}: "
+                "use the number of its class"
             )
         if not 0 <= label < num_labels:
             raise ValueError(f"labels must be from 0 to {num_labels - 1}, got {label!r} for text {number}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from utils.support.files import check_sha256
-from utils.support.tables import check_columns, check_filled, existing_file, read_csv, read_table
+from utils.support.tables import check_columns, check_filled, plain_file, read_csv, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +152,7 @@ def companies(path: str | Path | None = None) -> list[Company]:
     or summary, else the only other column with words. It may have `ticker`, and `query`: what should find the company.
     ValueError for columns that cannot be told apart.
     """
-    path = DATA / "companies.csv" if path is None else existing_file(path, "a CSV with a company's name in each row")
+    path = DATA / "companies.csv" if path is None else plain_file(path, "a CSV with a company's name in each row")
     table = read_table(path, (), "save it as CSV, UTF-8")
     table = table.loc[:, (table.columns != "") | (table != "").any()]  # commas at the end of each line
     found = {field: company_column(path, table, field) for field in Company._fields}

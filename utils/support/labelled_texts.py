@@ -1,6 +1,7 @@
 """Read your own table with a label for each text, and split it into train, validation and test. Used in 08."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from operator import itemgetter
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from utils.support.datasets import DATA, Examples, text_hash
-from utils.support.tables import check_filled, count_missing, existing_file, holds_json, read_json, read_table
+from utils.support.tables import check_filled, count_missing, holds_json, plain_file, read_json, read_table
 
 Text = TypeVar("Text")
 SHOP_EMAILS = DATA / "shop_emails.csv"
@@ -37,7 +38,7 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     order of the rows. FileNotFoundError for a missing file; ValueError for a missing column, cell or class, and for too
     few texts.
     """
-    path = existing_file(path, "a CSV with a text and a label in each row")
+    path = plain_file(path, "a CSV with a text and a label in each row")
     if text == label:
         raise ValueError(f"text and label are both {text!r}: name two columns of {path}")
     remedy = "save it as CSV, UTF-8, with a header, and name its two columns as text and label (--text and --label)"
@@ -84,6 +85,28 @@ def same_numbers(labels: Sequence[str]) -> dict[str, str]:
     """Return each label such as "1.0" with "1", if that is a label, too: a column with missing values has both."""
     integers = {label: re.sub(r"\.0+$", "", label) for label in set(labels) if re.fullmatch(r"-?\d+\.0+", label)}
     return {label: integer for label, integer in sorted(integers.items()) if integer in labels}
+
+
+def doubts_about(names: Sequence[str]) -> list[str]:
+    """Return a line for each sign that the labels are not the names of classes."""
+    lines, parts, spellings = [], {}, {}
+    for name in names:
+        parts[name] = {part for each in re.split(r"[,;|]", name) if (part := each.strip(" []()'\""))}
+        letters = unicodedata.normalize("NFKC", name).casefold()
+        spelling = "".join(letter for letter in letters if not re.match(r"Z|C", unicodedata.category(letter)))
+        spellings.setdefault(spelling, []).append(name)
+    uses = Counter(part for each in parts.values() for part in each)
+    several = [name for name, each in parts.items() if len(each) > 1 and all(uses[part] > 1 for part in each)]
+    alike = [" and ".join(map(repr, each)) for each in spellings.values() if len(each) > 1]
+    if all(re.fullmatch(r"[+-]?[0-9]+[.,][0-9]*[1-9][0-9]*", name) for name in names):
+        lines.append("The labels look like measurements. Each distinct number is a class of its own here.")
+    for name in {"-1", "-"} & {*names}:  # of SNLI, in the library datasets and in its own files
+        lines.append(f"The label {name} often marks a text without a label. If it does here, delete its rows.")
+    if several:
+        lines.append(f"Labels such as {several[0]!r:.40} look like several for a text. Each combination is a class.")
+    if alike:
+        lines.append(f"Labels that are spelled alike, but are different classes here: {', '.join(alike[:3])}")
+    return lines
 
 
 def group_texts(rows: Iterable[tuple[str, Hashable, Text]], seed: int) -> tuple[list[list[Text]], int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from utils.support.labelled_texts import group_texts, sorted_names
 from utils.support.scores import LABEL
-from utils.support.tables import existing_file, holds_json
+from utils.support.tables import holds_json, plain_file
 
 BLANK = " \t\r\n"  # separates words; a no-break space does not
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}  # between columns, the most likely first
@@ -45,7 +45,7 @@ def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
     depends on the `seed`. FileNotFoundError for a missing file; ValueError, with file and line, for anything that is
     missing or unexpected.
     """
-    path = existing_file(path, "a CSV with a word and a label in each row")
+    path = plain_file(path, "a CSV with a word and a label in each row")
     try:
         texts, columns = word_texts(path)
     except (ValueError, csv.Error) as error:  # such as a UnicodeDecodeError

@@ -16,6 +16,23 @@ csv.field_size_limit(2**31 - 1)  # the default, which pandas uses, too, rejects 
 TABLES = (".csv", ".tsv", ".tab")  # names of files with columns
 MISSING = ("nan", "null", "none", "n/a", "#n/a", "<na>")  # what programs write for a missing value
 
+# what files that hold no plain text begin with, and the remedy
+SIGNATURES = {
+    b"\x1f\x8b": "is compressed by gzip: unpack it",
+    b"PK\x03\x04": "is a workbook or a ZIP file: save it as CSV, UTF-8",
+    **dict.fromkeys(
+        (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"),
+        "is a table of Parquet or Arrow: save it as CSV or JSON Lines, with to_csv or to_json(lines=True)",
+    ),
+    **dict.fromkeys((b"%PDF", b"{\\rtf"), "is a formatted document: save it as plain text, UTF-8"),
+}
+# lines of files that hold more than texts, and what they hold
+MIXED_LINES = {
+    r"</?\w[^<>]*>|<(\w+)[^>]*>.*</\1>": "tags, as XML and HTML have",
+    r"__label__\S+ .*": "labels (__label__), as files of fastText have",
+    r"\d+:\d\d:\d\d[,.]\d+ --> .*": "times, as subtitles have",
+}
+
 
 def existing_file(path: str | Path, kind: str) -> Path:
     """Return the path of a file; FileNotFoundError, with the `kind` of file that is expected, if it does not exist."""
@@ -26,29 +43,44 @@ def existing_file(path: str | Path, kind: str) -> Path:
     return path
 
 
+def plain_file(path: str | Path, kind: str) -> Path:
+    """Return the path of a file of plain text; ValueError, with a remedy, for another format, however it is called."""
+    path = existing_file(path, kind)
+    with path.open("rb") as file:
+        beginning = file.read(8)
+    for signature, problem in SIGNATURES.items():
+        if beginning.startswith(signature):
+            raise ValueError(f"{path} {problem}")
+    return path
+
+
 # Tables
 
 
-def read_csv(file: Path, columns: Sequence[str], remedy: str = "save it as CSV, UTF-8") -> list[dict[str, str]]:
+def read_csv(file: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     """Return these columns of a CSV file as one dictionary per row; errors as in `read_table`."""
+    remedy = f"save it as CSV, UTF-8, with the columns {', '.join(columns)}"
     return read_table(file, columns, remedy)[[*columns]].to_dict("records")
 
 
 def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame":
     """Return a CSV file with a header as a table of texts.
 
-    Commas, semicolons or tabs separate the columns; for quotes with tabs, see `has_quoted_fields`. A byte order mark is
-    skipped. ValueError, with file and line, for a missing column, a row that is too short or too long, and bytes that
-    are not UTF-8.
+    Commas, semicolons, tabs or bars separate the columns; for quotes with tabs, see `has_quoted_fields`. A byte order
+    mark is skipped, and so is a line such as "sep=;" above the header, by which Excel takes the separator. ValueError,
+    with file and line, for a missing column, a row that is too short or too long, and bytes that are not UTF-8.
     """
     import pandas as pd
 
     try:
         with file.open(encoding="utf-8-sig") as lines:
-            separator = max(",;\t", key=lines.readline().count)
-            lines.seek(0)
+            begin, header = 0, lines.readline()
+            if header.strip('" ').lower().startswith("sep="):
+                begin, header = lines.tell(), lines.readline()
+            separator = separator_of(header, columns)
+            lines.seek(begin)
             quoted = separator != "\t" or has_quoted_fields(lines)
-            lines.seek(0)
+            lines.seek(begin)
             quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
             options = {"dtype": str, "keep_default_na": False, "header": None, "skipinitialspace": True}
             table = pd.read_csv(
@@ -65,6 +97,16 @@ def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame
     table.columns = table.iloc[0].str.strip()
     check_columns(file, table, columns, remedy)
     return table.iloc[1:]
+
+
+def separator_of(header: str, columns: Sequence[str]) -> str:
+    """Return what separates the columns: what the header has most of, first where it gives the names of `columns`."""
+
+    def fit(mark: str) -> tuple[bool, int]:
+        names = {name.strip(' "') for name in header.strip().split(mark)}
+        return names >= {*columns}, header.count(mark)
+
+    return max(",;\t|", key=fit)
 
 
 def has_quoted_fields(lines: Iterable[str]) -> bool:
@@ -130,8 +172,13 @@ def json_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
                 "or save the texts as CSV, UTF-8"
             )
         for column in columns:
-            if not isinstance(row.get(column), str | int | float):
-                raise ValueError(f"{path}: line {number} has no text or number as {column!r}: its fields are {[*row]}")
+            if column not in row:
+                raise ValueError(f"{path}: line {number} has no text or number as {column!r}: name one of {[*row]}")
+            if not isinstance(row[column], str | int | float):
+                value = json.dumps(row[column])
+                raise ValueError(
+                    f"{path}: line {number} has {value:.40} as {column!r}: write a text or number, or delete the line"
+                )
         yield {column: str(row[column]).encode("utf-8", "ignore").decode() for column in columns}
 
 
@@ -147,7 +194,7 @@ def read_json(path: Path, columns: Sequence[str]) -> "pd.DataFrame":
 
 def text_file(path: str | Path) -> Path:
     """Return the path of a text file; FileNotFoundError if it does not exist."""
-    return existing_file(path, "a text file, UTF-8, with a text in each line")
+    return plain_file(path, "a text file, UTF-8, with a text in each line")
 
 
 def read_texts(paths: Sequence[str | Path], column: str = "text") -> Iterator[str]:
@@ -165,6 +212,7 @@ def read_texts(paths: Sequence[str | Path], column: str = "text") -> Iterator[st
             remedy = "name the column with the texts (--text), or give a file with a text in each line another ending"
             yield from filter(None, (" ".join(text.split()) for text in read_table(path, (column,), remedy)[column]))
             continue
+        check_unmixed(path)
         in_blocks, lines = has_blocks(path), []
         for line in text_lines(path):
             if line and in_blocks:
@@ -193,6 +241,14 @@ def is_table(path: Path) -> bool:
                 "in .csv or .tsv, or save its texts alone, one in each line"
             )
     return False
+
+
+def check_unmixed(path: Path) -> None:
+    """Raise ValueError if lines hold tags, labels or times besides texts: a model would learn them."""
+    lines = list(islice(filter(None, text_lines(path)), 200))
+    for pattern, content in MIXED_LINES.items():
+        if sum(re.fullmatch(pattern, line) is not None for line in lines) > 1:
+            raise ValueError(f"{path} has {content}: save its texts alone, one in each line")
 
 
 def has_blocks(path: Path) -> bool:

@@ -38,7 +38,8 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
     others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
     if others:
         raise ValueError(
-            f"the tokenizer has special tokens that BERT does not have, {sorted(others)}: use one with BERT's five"
+            f"the tokenizer has special tokens that BERT does not have, {sorted(others)}: "
+            "use one with BERT's five special tokens"
         )
     vocab, lowercase = tokenizer.get_vocab(), normalizer["lowercase"]
     check_vocabulary(vocab)
