@@ -263,8 +263,7 @@ def class_names(config: BertConfig) -> list[str]:
 
     The configuration has them twice, and one of the two may have only the default names. ValueError if they disagree.
     """
-    classes = [config.id2label[class_id] for class_id in sorted(config.id2label)]
-    ids = {name: int(class_id) for name, class_id in config.label2id.items()}
+    classes, ids = [config.id2label[class_id] for class_id in sorted(config.id2label)], config.label2id
     if classes == unnamed(len(classes)) and sorted(ids.values()) == [*range(len(classes))]:
         return sorted(ids, key=ids.get)
     if wrong := [name for class_id, name in enumerate(classes) if ids.get(name, class_id) != class_id]:

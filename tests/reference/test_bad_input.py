@@ -1,4 +1,4 @@
-"""Every case in publish/bad_input.py behaves as listed, and CONTRIBUTING.md contains their summary."""
+"""Every case in publish/bad_input.py behaves as listed, its remedy works, and CONTRIBUTING.md has their summary."""
 
 import shutil
 
@@ -36,11 +36,13 @@ def test_case_succeeds_or_raises_clear_error(case, folder):
         case.call(folder)
     assert case.words in str(caught.value)
     assert caught.type in (ValueError, TypeError, OSError, FileNotFoundError, MemoryError)
+    assert case.remedy(folder) is not False
 
 
 def test_cases_are_numerous_and_unique():
     assert len(CASES) >= 150
     assert len({(case.group, case.given) for case in CASES}) == len(CASES)
+    assert all((case.error is None) is (case.remedy is None) for case in CASES)
 
 
 def test_contributing_contains_summary_of_cases():

@@ -180,6 +180,10 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
     check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), maximum=MAX_LAYERS)
     with wrap_read_errors(folder / CONFIG):
         config = kind.from_dict({name: value for name, value in settings.items() if name not in RUNTIME_SETTINGS})
+        if names := settings.get("label2id"):  # transformers may replace them if there is no id2label
+            config.label2id = {name: int(class_id) for name, class_id in names.items()}
+            if not settings.get("id2label"):
+                config.id2label = {class_id: name for name, class_id in config.label2id.items()}
     check(config)
     config.name_or_path = checkpoint_name(checkpoint)
     return config
@@ -400,7 +404,10 @@ def check_stored_tokenizer(file: Path, tokenizer) -> None:
         return
     with wrap_read_errors(file):
         stored = Tokenizer.from_file(str(file))
-        normalizer = json.loads(stored.to_str())["normalizer"] or {}
+        parts = json.loads(stored.to_str())
+        kind, normalizer = parts["model"]["type"], parts["normalizer"] or {}
+    if kind != "WordPiece":
+        raise ValueError(f"{file} has a {kind} model, not BERT's WordPiece: {TOKENIZER_REMEDY}")
     stored.no_truncation()
     stored.no_padding()
     for text, pair in PROBES:
