@@ -1240,7 +1240,7 @@ WORDS_FILE = [
           ("a stray quote that swallows lines", '"a,O\nb",O\n', "a stray quote swallows lines): save it as CSV, UTF-8"),
           ("a stray quote to the end", '"a,O\nb,O\n', "cannot be read (unexpected end of data): save it as CSV"))),
     ("a folder", word_folder, FileNotFoundError,
-     "is not a regular file: give the path of a CSV with a word and a label in each row", labelled(GOOD_WORDS)),
+     "give the path of a CSV with a word and a label in each row", labelled(GOOD_WORDS)),
     ("a byte order mark and Windows' line ends, as Excel writes words",
      labelled("\ufeff" + GOOD_WORDS.replace("\n", "\r\n"))),
     ("semicolons, and an empty row of them", labelled(GOOD_WORDS.replace(",", ";").replace("\n\n", "\n;\n"))),

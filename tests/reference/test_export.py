@@ -1,6 +1,7 @@
 """An ONNX file computes the same results as its model."""
 
 import copy
+import os
 
 import pytest
 import torch
@@ -278,8 +279,11 @@ def test_missing_or_invalid_onnx_file_is_rejected(tmp_path):
     path = tmp_path / "notes.onnx"
     with pytest.raises(FileNotFoundError, match=r"there is no file .*notes\.onnx: give the path of an ONNX file"):
         OnnxModel(path)
-    with pytest.raises(FileNotFoundError, match=r"is not a regular file: give the path of an ONNX file"):
-        OnnxModel(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(FileNotFoundError, match=r"pipe is not a regular file: give the path of an ONNX file"):
+            OnnxModel(tmp_path / "pipe")
+        (tmp_path / "pipe").unlink()
     path.write_text("These are notes.")
     with pytest.raises(ValueError, match=r"notes\.onnx cannot be read \(.+\): download or save it again$"):
         OnnxModel(path)

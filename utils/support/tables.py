@@ -38,7 +38,8 @@ def existing_file(path: str | Path, kind: str) -> Path:
     """Return the path of a file; FileNotFoundError, with the `kind` of file that is expected, if it does not exist."""
     path = Path(path).expanduser()
     if not path.is_file():
-        problem = f"{path} is not a regular file" if path.exists() else f"there is no file {path}"
+        is_other = path.exists() and not path.is_dir()  # such as a named pipe, which would never end
+        problem = f"{path} is not a regular file" if is_other else f"there is no file {path}"
         raise FileNotFoundError(f"{problem}: give the path of {kind}")
     return path
 
