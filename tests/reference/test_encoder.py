@@ -297,6 +297,9 @@ def test_new_weights_are_normal_except_padding():
     assert abs(table.weight.std() - 0.5) <= 0.01
     share = (table.weight.abs() < 0.5).float().mean()  # 68.3 % of a normal distribution lie within one deviation
     assert abs(share - 0.683) <= 0.02
+    double = torch.nn.Linear(4, 4, dtype=torch.float64)
+    initialize(double, std=0.5)
+    assert (double.weight != double.weight.float()).any(), "drawn in the precision of the weights"
 
 
 def test_encoder_refuses_weights_that_do_not_fit(small):
