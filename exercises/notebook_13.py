@@ -32,7 +32,7 @@ def mask_of_blocks(answer):
         given = list(lengths)
         result = expect_tensor(as_tensor(answer(given)), (size, size), f"For lengths {lengths} it")
         expect(given == lengths, "Your function changes the list of lengths. Loop over it without removing anything.")
-        wanted = torch.block_diag(*(torch.ones(length, length) for length in lengths)) == 1
+        wanted = block_mask(lengths)
         expect_no_additive(result, wanted)
         same = result.bool() if result.dtype != torch.bool else result
         expect(not torch.equal(same, ~wanted), "The mask is inverted: True is where a token may look.")
@@ -56,6 +56,11 @@ def mask_of_blocks(answer):
             "The positions are right, but a mask of numbers would be added to the scores. Return booleans.",
         )
     return "Equal to torch.block_diag of squares of ones."
+
+
+def block_mask(lengths: list[int]) -> Tensor:
+    """Return a mask (N, N) that is True where two tokens of a row belong to the same text."""
+    return torch.block_diag(*(torch.ones(length, length) for length in lengths)) == 1
 
 
 def expect_no_additive(result: Tensor, wanted: Tensor) -> None:
@@ -163,6 +168,12 @@ def codes_with_a_sign(answer):
     )
 
 
+def signed_codes(weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the codes (R, C) and the scales (R, 1) of weights (R, C)."""
+    scales = weights.abs().amax(dim=1, keepdim=True) / 127
+    return (weights / scales.clamp(min=1e-30)).round(), scales
+
+
 def compare_codes(answer, weights: Tensor) -> None:
     """Return a hint that names the mistake, unless codes and scales are right."""
     expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Return two tensors: the codes and the scales.")
@@ -226,7 +237,7 @@ def ratio_within_rounds(answer):
         given = list(ours), list(theirs)
         result = as_number(answer(*given), "The ratio")
         expect(given == (ours, theirs), "Your function changes the lists. Leave them as they are.")
-        tried.append((result, median_ratio(ours[1:], theirs[1:]), (ours, theirs)))
+        tried.append((result, fair_ratio(ours, theirs), (ours, theirs)))
     if not all(close(result, wanted) for result, wanted, _ in tried):
         for hint, wrong in UNFAIR:  # a mistake explains all rounds, not some by coincidence
             expect(not all(close(result, wrong(*given)) for result, _, given in tried), hint)
@@ -237,6 +248,11 @@ def ratio_within_rounds(answer):
             "what is the median of theirs?",
         )
     return "Noise that hits a round often hits both, and one bad round decides nothing."
+
+
+def fair_ratio(ours: list[float], theirs: list[float]) -> float:
+    """Return the middle of the ratios within the rounds, without the first round."""
+    return median_ratio(ours[1:], theirs[1:])
 
 
 def median_ratio(ours: list[float], theirs: list[float]) -> float:

@@ -335,6 +335,12 @@ def test_set_up_and_imports_are_folded(path):
 
 
 @every_chapter
+def test_no_solution_is_a_code_cell(path):
+    """On GitHub a folded code cell is open, and a <details> block is closed."""
+    assert [source for source in sources(path) if re.match("# @title our version", source, re.IGNORECASE)] == []
+
+
+@every_chapter
 def test_stated_reading_times_are_right(path):
     read_only, with_exercises = notebooks.minutes(read(path))
     assert f"Read {read_only} minutes, with exercises {with_exercises}" in opening(path)
