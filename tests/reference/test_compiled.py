@@ -97,6 +97,7 @@ def test_exported_program_takes_any_length(family, case):
     assert_exports(new_model(family), case)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("family", "case"), MODELS[-2:])
 def test_dynamo_explains_no_graph_break(family, case):
     tensors, options = inputs(case, PADDED)

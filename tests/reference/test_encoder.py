@@ -128,7 +128,11 @@ def test_pretrained_encoder_equals_the_official_one(models, batches, name, dtype
     assert_parity(*models[dtype], batches[name], TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: "-".join(map(str, size)))
+@pytest.mark.parametrize(
+    "size",
+    [*SIZES[:8], *(pytest.param(size, marks=pytest.mark.long) for size in SIZES[8:])],
+    ids=lambda size: "-".join(map(str, size)),
+)
 def test_random_encoders_equal_the_official_ones(size):
     ours, official = random_models(size)
     S = min(ours.config.max_position_embeddings, 40)

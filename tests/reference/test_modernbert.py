@@ -77,7 +77,11 @@ CASES = [
     Case("lglglg", 6, 96, 144, 12, "afn", "gelu", (17, 17)),
     Case("gllgllgl", 12, 96, 150, 64, "", "gelu", (129, 65, 64, 63)),
 ]
-PARAMETERS = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case[:7])))
+PARAMETERS = pytest.mark.parametrize(
+    "case",
+    [*CASES[:4], *(pytest.param(case, marks=pytest.mark.long) for case in CASES[4:])],
+    ids=lambda case: "-".join(map(str, case[:7])),
+)
 
 
 def batch_of(lengths: tuple[int, ...]) -> dict[str, torch.Tensor]:
