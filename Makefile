@@ -54,7 +54,9 @@ SERIES := $(SLOWEST_FIRST) $(filter-out $(SLOWEST_FIRST),$(sort $(wildcard noteb
 EVERYTHING := --no-loadscope-reorder $(SERIES) tests --ignore=tests/slow
 # Each of these tests runs the whole series in one process per core.
 ALL_CORES := tests/slow/test_instruction_sets.py
-PROCESSES := 2
+# At most four cores, because each process takes up to 2 GB.
+CORES := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
+PROCESSES := $(CORES)
 PYTEST = -m pytest -n $(PROCESSES) --dist loadfile
 # One thread per process: the processes already use all cores.
 ONE_THREAD := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
@@ -118,8 +120,8 @@ $(DEV_INSTALLED): requirements-dev.txt $(INSTALLED)
 quick: style  ## check style and run the short tests; use after every edit
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:nbval -p no:nbmake -m "not long" tests/reference tests/exercises $(ARGS)
 
-# Three processes on two cores: while one waits for a browser or a program, two others work.
-test test-unpinned: PROCESSES := 3
+# One process more than cores: while one waits for a browser or a program, the others work.
+test test-unpinned: PROCESSES := $(shell echo $$(($(CORES) + 1)))
 test: lint  ## run everything CI runs on a push: style, tests, every output of every notebook
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(FORKED_KERNELS) $(PROGRESS_OPTS) $(EVERYTHING) $(ARGS)
 
