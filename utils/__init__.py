@@ -136,6 +136,8 @@ BUILT = {
     "14": {
         "modernbert": {
             "rotary": "Exercise 14.2: rotary positions",
+            "bert_config": "Into your attention",
+            "drop_biases": "Into your attention",
             "RotaryAttention": "Into your attention",
             "Gate": "Change 2: a gate",
             "GatedFeedForward": "Change 2: a gate",

@@ -3,14 +3,14 @@
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import ModernBertConfig
+from transformers import BertConfig, ModernBertConfig
 
 from utils.attention import MultiHeadAttention
 from utils.encoder import EncoderOutput, initialize
 from utils.encoder_layer import ACTIVATIONS, FeedForward, TransformerEncoderLayer
 from utils.support.checkpoint import read_checkpoint
-from utils.support.checks import check_activation, check_even, check_heads, check_modern_config, checked_mask
-from utils.support.weight_names import rename_modern_weight
+from utils.support.checks import check_activation, check_even, check_modern_config, checked_mask
+from utils.support.weight_names import rename_modern_weight, split_modern_weights
 from utils.weights import rename_weights
 
 
@@ -63,24 +63,48 @@ def local_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, rea
     return context.flatten(2, 3)[:, :, :S]
 
 
+def bert_config(config: ModernBertConfig) -> BertConfig:
+    """Return the settings that BERT's parts read, under BERT's names and without dropout.
+
+    Built in notebook 14, section “Into your attention”.
+    """
+    check_activation(config.hidden_activation, ACTIVATIONS, "hidden_activation")
+    return BertConfig(
+        hidden_size=config.hidden_size,
+        num_attention_heads=config.num_attention_heads,
+        intermediate_size=config.intermediate_size,
+        hidden_act=config.hidden_activation,
+        layer_norm_eps=config.norm_eps,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+
+
+def drop_biases(part: nn.Module) -> None:
+    """Remove the biases of the linear layers of a part.
+
+    Built in notebook 14, section “Into your attention”.
+    """
+    for layer in part.children():
+        if isinstance(layer, nn.Linear):
+            layer.bias = None
+
+
 class RotaryAttention(MultiHeadAttention):
-    """BERT's attention with rotated queries and keys, and one matrix for query, key and value.
+    """BERT's attention with rotated queries and keys.
 
     Built in notebook 14, section “Into your attention”.
     """
 
     def __init__(self, config: ModernBertConfig, base: float):
-        nn.Module.__init__(self)  # not BERT's __init__, which would make three matrices
-        H, bias = config.hidden_size, config.attention_bias
-        check_heads(H, config.num_attention_heads)
-        self.num_heads, self.base, self.dropout_p = config.num_attention_heads, base, 0.0
-        self.query_key_value = nn.Linear(H, 3 * H, bias=bias)
-        self.output = nn.Linear(H, H, bias=bias)
+        super().__init__(bert_config(config))
+        self.base = base
+        if not config.attention_bias:
+            drop_biases(self)
 
     def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Map hidden_states (B, S, H) to the rotated query, the rotated key, and the value, (B, A, S, D) each."""
-        parts = self.query_key_value(hidden_states).chunk(3, dim=-1)  # (B, S, H) each
-        query, key, value = (self.split_heads(part) for part in parts)
+        query, key, value = super().project(hidden_states)
         positions = torch.arange(hidden_states.size(1), device=hidden_states.device)
         return rotary(query, positions, self.base), rotary(key, positions, self.base), value
 
@@ -126,32 +150,29 @@ class GatedFeedForward(FeedForward):
     """
 
     def __init__(self, config: ModernBertConfig):
-        nn.Module.__init__(self)  # not BERT's __init__, whose linear layers differ
-        check_activation(config.hidden_activation, ACTIVATIONS, "hidden_activation")
-        H, inner, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
-        self.intermediate = nn.Linear(H, 2 * inner, bias=bias)
-        self.activation = Gate(ACTIVATIONS[config.hidden_activation]())
-        self.output = nn.Linear(inner, H, bias=bias)
+        super().__init__(bert_config(config))
+        self.intermediate = nn.Linear(config.hidden_size, 2 * config.intermediate_size)  # content and gate
+        self.activation = Gate(self.activation)
+        if not config.mlp_bias:
+            drop_biases(self)
 
 
 class ModernEncoderLayer(TransformerEncoderLayer):
-    """BERT's layer as pre-LN, with the same `forward`, made of the parts above and without dropout.
+    """BERT's layer as pre-LN, with the same `forward`, whose parts are exchanged for those above.
 
     Built in notebook 14, section “Assemble: the layer and the model”.
     """
 
     def __init__(self, config: ModernBertConfig, number: int):
-        nn.Module.__init__(self)  # not BERT's __init__, whose parts differ
-        first = number == 0  # the embeddings are already normalised
-        self.attention_norm = nn.Identity() if first else make_norm(config)
+        super().__init__(bert_config(config), norm_first=True)
         kind = config.layer_types[number]
         base, reach = config.rope_parameters[kind]["rope_theta"], config.local_attention // 2
         is_local = kind == "sliding_attention"
         self.attention = WindowAttention(config, base, reach) if is_local else RotaryAttention(config, base)
-        self.feed_forward_norm = make_norm(config)
         self.feed_forward = GatedFeedForward(config)
-        self.dropout = nn.Identity()
-        self.norm_first = True
+        first = number == 0  # the embeddings are already normalised
+        self.attention_norm = nn.Identity() if first else make_norm(config)
+        self.feed_forward_norm = make_norm(config)
 
 
 class ModernEncoder(nn.Module):
@@ -179,6 +200,7 @@ class ModernEncoder(nn.Module):
 
     def load_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy the weights of a `ModernBertModel`; ValueError lists those that do not fit."""
+        state_dict = split_modern_weights(state_dict)
         self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename_modern_weight))
 
     def forward(

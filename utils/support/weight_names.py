@@ -5,6 +5,10 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from collections.abc import Mapping
+
+from torch import Tensor
+
 # parts of names, Hugging Face's to ours: applied in this order, and reversed for ours to theirs
 RENAMES = {
     "embeddings.LayerNorm": "embeddings.layer_norm",
@@ -22,8 +26,8 @@ MODERN_RENAMES = {  # the same for ModernBERT
     "embeddings.tok_embeddings": "word_embeddings",
     "embeddings.norm": "embedding_norm",
     "attn_norm": "attention_norm",
-    "attn.Wqkv": "attention.query_key_value",
     "attn.Wo": "attention.output",
+    "attn.": "attention.",
     "mlp_norm": "feed_forward_norm",
     "mlp.Wi": "feed_forward.intermediate",
     "mlp.Wo": "feed_forward.output",
@@ -55,6 +59,16 @@ def official_headed_name(name: str, architecture: str) -> str:
         return f"bert.{official_name(name.removeprefix('encoder.'))}"
     theirs, ours = next(pair for pair in HEADS[architecture].items() if name.startswith(pair[1]))
     return name.replace(ours, theirs)
+
+
+def split_modern_weights(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return weights of a `ModernBertModel` in which query, key and value have a matrix each, as BERT's have."""
+    found = {}
+    for name, weight in state_dict.items():
+        parts = ("query", "key", "value") if "attn.Wqkv." in name else ("",)
+        for part, each in zip(parts, weight.chunk(len(parts)), strict=True):
+            found[name.replace("Wqkv", part)] = each
+    return found
 
 
 def rename_modern_weight(name: str) -> str | None:
