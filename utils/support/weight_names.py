@@ -5,10 +5,6 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from collections.abc import Mapping
-
-from torch import Tensor
-
 # parts of names, Hugging Face's to ours: applied in this order, and reversed for ours to theirs
 RENAMES = {
     "embeddings.LayerNorm": "embeddings.layer_norm",
