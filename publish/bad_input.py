@@ -1133,7 +1133,7 @@ TABLE = [
         ("an empty file", b"", f"No columns to parse from file): {COLUMNS}"),
         ("a column that is there twice", b"name,ticker,name\nA,B,C\n", f"column 'name' more than once): {COLUMNS}"))),
     ("a row that is too long", table(b"name,ticker\nA,B,C\n"),
-     ValueError, "Expected 2 fields in line 2, saw 3): put double quotes around a text with commas",
+     ValueError, "Expected 2 fields in line 2, saw 3): put double quotes around a text with ','",
      lambda folder: rows_of(folder, 'name,ticker\n"A,B",C\n') == [{"name": "A,B", "ticker": "C"}]),
     ("a stray quote", table(b'name,ticker\n"A,B\n"C,D\n'), ValueError, "cannot be read (',' expected after",
      lambda folder: rows_of(folder, 'name,ticker\n"""A",B\n"""C",D\n')[1] == {"name": '"C', "ticker": "D"}),

@@ -297,15 +297,14 @@ def schedule(rows: int, epochs: int | None, batch_size: int | None, processes: i
     return epochs, batch_size
 
 
-def weak_result(tested: Evaluation, labels: Sequence[int], classes: int, steps: int) -> str:
+def weak_result(tested: Evaluation, labels: Sequence[int], classes: int, history: History) -> str:
     """Return a line for a model that is hardly better than guessing after its training, or ""."""
     share = max(Counter(labels).values()) / len(labels)
-    if not steps or (tested.loss < 0.9 * math.log(classes) and tested.accuracy > share):
+    if tested.loss < 0.9 * math.log(classes) and tested.accuracy > share:
         return ""
-    return (
-        f"After {steps} steps the model is hardly better than guessing. "
-        "Try more --epochs, a smaller --batch-size, or --learning-rate 1e-4."
-    )
+    more = "more --epochs, a smaller --batch-size" if history.ended == "finished" else "more texts"
+    steps = f"After {len(history.step_losses)} steps the model is hardly better than guessing."
+    return f"{steps} Try {more}, or --learning-rate 1e-4."
 
 
 def table(title: str, scores: dict[str, Score]) -> list[str]:
@@ -376,6 +375,7 @@ def main() -> None:
     with exit_on_error():
         run = FineTuning(read_options())
     accelerator = run.accelerator
+    history = None
     if run.plan:
         with exit_on_error((FloatingPointError,)):
             history = run.train()
@@ -384,7 +384,7 @@ def main() -> None:
     tested = run.evaluate(2)
     if accelerator.is_main_process:
         print(run.task.report(run.model, tested))
-        if hint := weak_result(tested, run.task.test_labels, len(run.classes), sum(map(len, run.plan))):
+        if history and (hint := weak_result(tested, run.task.test_labels, len(run.classes), history)):
             print(hint)
         with exit_on_error():
             run.save()

@@ -91,7 +91,8 @@ def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame
             raise ValueError(f"row {short.argmax()} below the header has fewer than {table.shape[1]} columns")
     except pd.errors.ParserError as error:
         raise ValueError(
-            f"{file} cannot be read ({error}): put double quotes around a text with commas, and double each quote in it"
+            f"{file} cannot be read ({error}): put double quotes around a text with {separator!r}, and double each "
+            "quote in it"
         ) from error
     except ValueError as error:  # such as a UnicodeDecodeError
         raise ValueError(f"{file} cannot be read ({error}): {remedy}") from error
