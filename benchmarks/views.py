@@ -157,20 +157,24 @@ def measure(browser: Browser) -> list[list[str]]:
     return rows
 
 
-def report(rows: list[list[str]], where: str) -> str:
-    """Return the report as Markdown."""
+def report(rows: list[list[str]], where: str, load: float) -> str:
+    """Return the report as Markdown, without times if the machine was busy."""
     notes = __doc__.partition("\n\n    ")[2].partition("\n\n")[2].replace("\n", " ").strip()
     title = "# Attention views compared with bertviz's own"
     sizes = "The input is layers × heads × tokens of a sentence pair, of the pretrained encoder."
-    return "\n".join([title, "", where, "", f"{notes} {sizes}", "", markdown([HEADINGS, *rows]), ""])
+    table = [HEADINGS, *rows]
+    if load > (os.cpu_count() or 1):
+        table = [[*row[:5], row[-1]] for row in table]
+        sizes += f" Times are left out: the machine was busy with other work (load {load:.0f})."
+    return "\n".join([title, "", where, "", f"{notes} {sizes}", "", markdown(table), ""])
 
 
 def main() -> None:
     """Measure, and print and write the report."""
     warnings.simplefilter("ignore", ResourceWarning)  # bertviz leaves files open
     with open_browser("--disable-gpu") as browser:
-        where = f"{processor()}; {versions(PACKAGES)}, Chromium {browser.version}; load {os.getloadavg()[0]:.1f}"
-        text = report(measure(browser), where)
+        where, load = f"{processor()}; {versions(PACKAGES)}, Chromium {browser.version}", os.getloadavg()[0]
+        text = report(measure(browser), where, load)
     REPORT.write_text(text, "utf-8")
     print(text)
 
