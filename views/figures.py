@@ -371,11 +371,10 @@ def make_figure(name: str, data: dict, *, title: str, details: str, before: Sequ
     depends on.
     """
     title, details = writable(title), writable(details)
-    numbers = {key: plain_numbers(value) for key, value in data.items()}
     parts = *before, name
     code = [own_text(f"draggable/{part}.js") for part in parts]
     css = "".join(own_text(f"draggable/{part}.css") for part in parts if (FOLDER / f"{part}.css").is_file())
-    page = build_page(name, numbers, title=title, details=details, code=code, css=css)
+    page = build_page(name, data, title=title, details=details, code=code, css=css)
     return View(f"{title}: {details}", page)
 
 
@@ -434,11 +433,6 @@ def vocabulary_lines(vocab: Mapping[str, int]) -> str:
     if broken := [token for token in vocab if "\n" in token]:
         raise ValueError(f"the token {broken[0]!r:.60} contains a line break, which vocab.txt cannot store: remove it")
     return "\n".join(sorted(vocab, key=vocab.get))
-
-
-def plain_numbers(value):
-    """Convert a tensor to lists for JSON, and return everything else unchanged."""
-    return value.tolist() if isinstance(value, Tensor) else value
 
 
 def pack(numbers: Tensor, dtype: str = "<f4") -> str:

@@ -206,8 +206,9 @@ def writable(text: str) -> str:
 
 
 def json_for_html(value) -> str:
-    """Write JSON that is safe inside a <script>: ASCII without <, which could close the element."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+    """Write JSON, tensors as lists, that is safe inside a <script>: ASCII without <, which could close the element."""
+    text = json.dumps(value, separators=(",", ":"), default=lambda tensor: tensor.tolist())
+    return text.replace("<", "\\u003c")
 
 
 def drawing_code(template: str) -> str:
