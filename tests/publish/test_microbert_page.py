@@ -1,5 +1,6 @@
 """microbert.html: weights that fit a download, and a program that runs the reader's file as Python does."""
 
+import gc
 import json
 import os
 import re
@@ -22,6 +23,14 @@ TEXTS = ["time flies", "hours go by, quickly!"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return small_checkpoint(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_heap():
+    """Keep the program's garbage collection, one for each text, from walking through all of torch."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def ask(function: str, folder, source: str = SOURCE, texts=TEXTS, **others) -> dict:
