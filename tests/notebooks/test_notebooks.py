@@ -244,7 +244,6 @@ def test_proofs_and_the_claims_they_test_are_linked(path):
     texts = "\n".join(cell.source for file in SERIES for cell in read(file).cells if cell.cell_type == "markdown")
     for proof in proofs:
         assert proof.name == f"{path.name[:2]}_proofs.ipynb"
-        assert not any(cell.source.startswith(notebooks.PROOFS) for cell in read(path).cells)
         for heading, section in proof_sections(proof).items():
             assert f"(proofs/{proof.name}#{anchor(heading)})" in texts, f"no notebook links to {heading}"
             claim = re.search(r"\*\*Claim:\*\* .*", section[0].source)
