@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import faiss
 import matplotlib.pyplot as plt
+import pandas as pd
 import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
@@ -986,6 +987,11 @@ VECTORS = [
     ("queries of float16", finds_itself(UNIT[:3].half())),
     ("a NumPy array", finds_itself(UNIT[:3].numpy(), UNIT.double().numpy())),
     ("a list of vectors", finds_itself(list(UNIT[:3]), [row.numpy() for row in UNIT])),
+    ("a table of pandas", finds_itself(pd.DataFrame(UNIT[:3].numpy()), pd.DataFrame(UNIT.numpy()))),
+    ("a column of pandas", finds_itself(pd.Series([*UNIT[:3].numpy()]), pd.Series([*UNIT.numpy()]))),
+    ("no index", lambda _: search_index(UNIT[:3], None, 1),
+     TypeError, "index must be one of faiss, got NoneType: build it with hnsw_index()",
+     lambda _: search_index(UNIT[:3], hnsw_index(UNIT), 1)),
     ("a list of lists", finds_itself(UNIT[:3].tolist(), UNIT.tolist())),
     ("vectors that require gradients",
      finds_itself(UNIT[:3].clone().requires_grad_(), UNIT.clone().requires_grad_())),

@@ -26,11 +26,13 @@ def check_states(last_hidden_state: Tensor, attention_mask: Tensor) -> None:
 
 
 def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tensor:
-    """Return vectors of length 1 as a float32 tensor (N, H) on the CPU, from a tensor, an array or a list.
+    """Return vectors of length 1 as a float32 tensor (N, H) on the CPU, from a tensor, an array, a table or a list.
 
     TypeError or ValueError for anything else; `size` is the required H, if it is known.
     """
     try:
+        if hasattr(vectors, "to_numpy"):  # a table or column of pandas, which torch would read by columns
+            vectors = [*vectors.to_numpy(copy=True)]
         if isinstance(vectors, (list, tuple)):
             vectors = torch.stack([torch.as_tensor(vector) for vector in vectors])
         vectors = torch.as_tensor(vectors)
@@ -75,6 +77,8 @@ def check_graph(vectors: Tensor, M: int, ef_construction: int, ef_search: int) -
 
 
 def check_inner_product(index) -> None:
-    """Raise ValueError unless a faiss index compares by the dot product."""
+    """Raise TypeError for anything but an index of faiss, ValueError unless it compares by the dot product."""
+    if not hasattr(index, "metric_type"):
+        raise TypeError(f"index must be one of faiss, got {type(index).__name__}: build it with hnsw_index()")
     if index.metric_type != import_faiss().METRIC_INNER_PRODUCT:
         raise ValueError("the index measures distances, not cosines: build it with faiss.METRIC_INNER_PRODUCT")
