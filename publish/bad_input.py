@@ -704,6 +704,10 @@ TOKENIZER = [
        ValueError, "special tokens that BERT does not have, ['17']: use one with BERT's five special tokens",
        alter("tokenizer_config.json", **{setting: ...}))
       for setting, value in (("additional_special_tokens", ["17"]), ("mask_token", "17"), ("pad_token", "17"))),
+    ("a token in added_tokens.json",
+     rewrite("added_tokens.json", '{"zz": 49}', words(*tiny_tokenizer(49).vocab)),
+     ValueError, "special tokens that BERT does not have, ['zz']: use one with BERT's five special tokens",
+     lambda folder: (folder / "added_tokens.json").unlink() or SAME(folder)),
     *((f"a tokenizer with `{setting}: {value!r}`", alter("tokenizer_config.json", **{setting: value}),
        ValueError, words, each(alter("tokenizer_config.json", **{setting: ...}), lambda _: embedded()))
       for setting, value, words in (

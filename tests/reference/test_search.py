@@ -352,5 +352,6 @@ def test_settings_of_sentence_transformers_are_obeyed_or_refused(tmp_path, file,
 def test_pooling_is_fetched_from_the_hub():
     files = [POOLING, MODULES, "config.json", "model.safetensors", "tokenizer.json", "2_Dense/config.json"]
     files += ["sentence_bert_config.json", "config_sentence_transformers.json"]
+    files += ["adapter_config.json", "added_tokens.json"]  # which are refused, and not passed over
     others = ["pytorch_model.bin", "onnx/model.onnx", "openvino/openvino_model.xml"]
     assert [*filter_repo_objects([*files, *others], allow_patterns=DOWNLOADED_FILES)] == files
