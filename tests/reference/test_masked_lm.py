@@ -85,15 +85,6 @@ def test_masked_lm_equals_the_official_model(shape, dtype, tolerance):
         assert largest_difference(weight.grad, gradients[name]) <= tolerance, name
 
 
-def test_gradient_check_can_fail():
-    official, ours = both(SMALL)
-    ids = ragged_batch([10, 3])["input_ids"]
-    official(ids, labels=ids).loss.backward()
-    F.cross_entropy(ours(ids).flatten(0, 1), ids.flatten(), reduction="sum").backward()
-    name = "head.layer_norm.weight"
-    assert largest_difference(ours.head.layer_norm.weight.grad, by_our_names(official, True)[name]) > 1e-3
-
-
 def test_masked_lm_returns_logits_of_chosen_positions():
     ours = both(SMALL)[1]
     batch = ragged_batch([10, 3])
