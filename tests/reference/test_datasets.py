@@ -181,6 +181,8 @@ def test_read_or_example_prints_how_many_it_leaves_out(tmp_path, capsys):
     assert not capsys.readouterr().out
     assert [len(part) for part in read_or_example(path, most=5)[:3]] == [5, 5, 5]
     assert "this leaves out 45 texts" in capsys.readouterr().out
+    read_or_example(own_csv(tmp_path, [row.replace(",b", ",A") for row in OWN]))
+    assert capsys.readouterr().out == "Labels that are spelled alike, but are different classes here: 'A' and 'a'\n"
 
 
 def test_read_labelled_split_ignores_row_order(tmp_path):

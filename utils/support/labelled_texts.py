@@ -61,7 +61,8 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
 def read_or_example(path: str | Path, text: str = "text", label: str = "label", most: int = 300) -> SplitDataset:
     """Return `read_labelled` of a reader's table or, if it cannot be read, print why and return that of SHOP_EMAILS.
 
-    Of a large table only the first `most` texts of each part are returned, and a line says so.
+    Of a large table only the first `most` texts of each part are returned, and a line says so; another line names
+    each doubt about the labels.
     """
     try:
         own = read_labelled(path, text, label)
@@ -69,6 +70,8 @@ def read_or_example(path: str | Path, text: str = "text", label: str = "label", 
         reason = error if isinstance(path, str | Path) else f"the path must be a text, not {path!r:.60}"
         print(f"{reason}. This uses the example, {SHOP_EMAILS.name}, instead.")
         return read_labelled(SHOP_EMAILS)
+    for line in doubts_about(own.names):
+        print(line)
     parts = [part[:most] for part in own[:3]]
     if cut := sum(map(len, own[:3])) - sum(map(len, parts)):
         print(f"Your table is large: this leaves out {cut:,} texts, and scripts/fine_tune.py uses all.")
