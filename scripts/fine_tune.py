@@ -31,7 +31,7 @@ from utils.support.batches import evaluation_mode, sorted_batches
 from utils.support.checkpoint import CONFIG, load_config, read_weights
 from utils.support.checks import check_size
 from utils.support.datasets import SENTIMENTS, Examples, reviews
-from utils.support.labelled_texts import doubts_about, read_labelled
+from utils.support.labelled_texts import doubts_about, read_labelled, spelled_alike
 from utils.support.labelled_words import read_words
 from utils.support.saving import SavedModel
 from utils.support.scores import Score, is_outside, score_classes, score_spans, spans
@@ -117,6 +117,7 @@ class WordLabels:
         self.notes = [f"Read {own.words:,} words{source} in {own.texts:,} texts."]
         if own.contradicted:
             self.notes += [f"Texts with different labels: {own.contradicted}. The first labels of each are used."]
+        self.notes += spelled_alike(self.names)
         labels = (label for split in self.splits for _, found in split for label in found)
         self.notes += describe_data(self.splits, self.names, labels)
 

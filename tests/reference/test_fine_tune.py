@@ -373,6 +373,12 @@ def test_words_are_learned_scored_and_read_by_pipeline(tmp_path, words, tiny, ru
         assert [theirs[start] for start in starts] == [model.config.id2label[number] for number in numbers]
 
 
+def test_word_labels_that_are_spelled_alike_are_noted(words, tiny, run):
+    words.write_text(words.read_text("utf-8").replace("B-y", "b-x"), "utf-8")
+    printed = run("--tokens", words, "--checkpoint", tiny, "--epochs", 0)
+    assert "Labels that are spelled alike, but are different classes here: 'B-x' and 'b-x'\n4 classes: B-x" in printed
+
+
 def test_words_with_some_of_the_classes_are_scored(tmp_path, words, run):
     model = TransformerForTokenClassification(BertConfig(**TINY, num_labels=5))
     with torch.no_grad():

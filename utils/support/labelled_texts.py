@@ -91,25 +91,31 @@ def same_numbers(labels: Sequence[str]) -> dict[str, str]:
 
 
 def doubts_about(names: Sequence[str]) -> list[str]:
-    """Return a line for each sign that the labels are not the names of classes."""
-    lines, parts, spellings = [], {}, {}
+    """Return a line for each sign that the labels of texts are not the names of classes."""
+    lines = []
+    parts = {name: {part for each in re.split(r"[,;|]", name) if (part := each.strip(" []()'\""))} for name in names}
+    uses = Counter(part for each in parts.values() for part in each)
+    several = [name for name, each in parts.items() if len(each) > 1 and all(uses[part] > 1 for part in each)]
+    if all(re.fullmatch(r"[+-]?[0-9]+[.,][0-9]*[1-9][0-9]*", name) for name in names):
+        lines.append("The labels look like measurements. Each distinct number is a class of its own here.")
+    for name in ("-1", "-"):  # of SNLI, in the library datasets and in its own files
+        lines += [f"The label {name} often marks a text without a label. If it does here, delete its rows."] * (
+            name in names
+        )
+    if several:
+        lines.append(f"Labels such as {several[0]!r:.40} look like several for a text. Each combination is a class.")
+    return lines + spelled_alike(names)
+
+
+def spelled_alike(names: Sequence[str]) -> list[str]:
+    """Return a line with labels that differ only in case, spaces or characters that are not seen, or no line."""
+    spellings = {}
     for name in names:
-        parts[name] = {part for each in re.split(r"[,;|]", name) if (part := each.strip(" []()'\""))}
         letters = unicodedata.normalize("NFKC", name).casefold()
         spelling = "".join(letter for letter in letters if not re.match(r"Z|C", unicodedata.category(letter)))
         spellings.setdefault(spelling, []).append(name)
-    uses = Counter(part for each in parts.values() for part in each)
-    several = [name for name, each in parts.items() if len(each) > 1 and all(uses[part] > 1 for part in each)]
     alike = [" and ".join(map(repr, each)) for each in spellings.values() if len(each) > 1]
-    if all(re.fullmatch(r"[+-]?[0-9]+[.,][0-9]*[1-9][0-9]*", name) for name in names):
-        lines.append("The labels look like measurements. Each distinct number is a class of its own here.")
-    for name in {"-1", "-"} & {*names}:  # of SNLI, in the library datasets and in its own files
-        lines.append(f"The label {name} often marks a text without a label. If it does here, delete its rows.")
-    if several:
-        lines.append(f"Labels such as {several[0]!r:.40} look like several for a text. Each combination is a class.")
-    if alike:
-        lines.append(f"Labels that are spelled alike, but are different classes here: {', '.join(alike[:3])}")
-    return lines
+    return [f"Labels that are spelled alike, but are different classes here: {', '.join(alike[:3])}"] if alike else []
 
 
 def group_texts(rows: Iterable[tuple[str, Hashable, Text]], seed: int) -> tuple[list[list[Text]], int]:
