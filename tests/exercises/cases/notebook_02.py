@@ -1,7 +1,6 @@
 """Answers to the exercises of notebook 02 that its checks do not declare."""
 
 import numpy as np
-from torch import nn
 
 from utils.embeddings import Embeddings
 

@@ -9,11 +9,6 @@ def merge_in_numpy(x):
     return np.ascontiguousarray(np.swapaxes(x, 1, 2)).reshape(B, S, A * D)
 
 
-def at_the_end(mask):
-    """A mask that hides as many tokens of each text, but its last ones."""
-    return (torch.arange(mask.size(1)) < mask.sum(1, keepdim=True)).long()
-
-
 def renormalised(weights, mask):
     weights = weights if mask is None else weights * mask[:, None, None]
     return weights / weights.sum(-1, keepdim=True)

@@ -44,15 +44,6 @@ def stop_with(better, in_a_row=True):
     return stop
 
 
-def effects_of_the_first(score, words):
-    found = []
-    for word in words:
-        shorter = list(words)
-        shorter.remove(word)
-        found.append(score(words) - score(shorter))
-    return found
-
-
 def effects_in_place(score, words):
     found, whole = [], score(words)
     while words:

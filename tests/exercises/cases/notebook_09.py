@@ -1,6 +1,5 @@
 """Answers to the exercises of notebook 09 that its checks do not declare."""
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 
