@@ -25,12 +25,15 @@ from utils.support.checkpoint import load_tokenizer
 
 def knows(column):
     """Return an embedder that maps one column of the triples to the vector of the sentence, and the other away."""
-    triples = exchanges() + exchanges("unchosen")
+    triples = [triple for part in ("all", "unchosen", "own", "comma") for triple in exchanges(part)]
     vectors = {triple[0]: [1.0, 0.0] for triple in triples} | {triple[column]: [1.0, 0.1] for triple in triples}
     return lambda texts: torch.tensor([vectors.get(text, [0.0, 1.0]) for text in texts])
 
 
-@pytest.mark.parametrize(("part", "count"), [("all", 200), ("open", 100), ("held", 100), ("unchosen", 200)])
+SIZES = {"all": 200, "open": 100, "held": 100, "unchosen": 200, "own": 20, "comma": 20}
+
+
+@pytest.mark.parametrize(("part", "count"), SIZES.items())
 def test_score_of_known_embedders(part, count):
     assert score(knows(1), part) == (count, count)
     assert score(knows(2), part) == (0, count)
@@ -44,18 +47,27 @@ def test_score_counts_a_small_lead_as_a_tie(angle, right):
     assert score(lambda texts: torch.tensor([[cos(angles[text]), sin(angles[text])] for text in texts])) == (right, 200)
 
 
-def test_exchanges_move_two_words():
-    triples = exchanges()
-    assert triples == exchanges("open") + exchanges("held")
-    assert len({sentence for sentence, _, _ in triples}) == 200
-    for sentence, harmless, harmful in triples:
+@pytest.mark.parametrize("part", SIZES)
+def test_exchanges_move_two_words(part):
+    triples = exchanges(part)
+    assert len({sentence for sentence, _, _ in triples}) == SIZES[part]
+    for sentence, *copies in triples:
         words = sentence.split()
         assert split_words(sentence) == words
-        for changed, middles in ((harmless, ("and", "or")), (harmful, None)):
+        middles = []
+        for changed in copies:
             moved = [i for i, (one, other) in enumerate(zip(words, changed.split(), strict=True)) if one != other]
             assert moved == [moved[0], moved[0] + 2]
             assert exchange(words, moved[0] + 1) == changed
-            assert (words[moved[0] + 1] in ("and", "or")) == (middles is not None)
+            middles.append(words[moved[0] + 1])
+        if part == "comma":
+            assert middles == [",", "and"]
+        else:
+            assert [middle in ("and", "or") for middle in middles] == [True, False]
+
+
+def test_all_exchanges_are_the_two_halves():
+    assert exchanges() == exchanges("open") + exchanges("held")
 
 
 def test_recorded_answers_are_those_of_our_parts():
@@ -108,7 +120,7 @@ def test_score_refuses_bad_vectors(vectors, message):
 
 
 def test_unknown_parts_and_notebooks_are_refused():
-    with pytest.raises(ValueError, match="part must be one of all, open, held, unchosen, got 'test'"):
+    with pytest.raises(ValueError, match="part must be one of all, open, held, unchosen, own, comma, got 'test'"):
         score(torch.ones, "test")
     with pytest.raises(ValueError, match=r"notebook must be one of 01, .*, got '07'"):
         rungs("07", 1)
