@@ -212,6 +212,7 @@ def test_head_of_other_task_is_named(tmp_path, own, run):
     assert f"because {tmp_path / 'words'} has one of BertForTokenClassification" in printed
 
 
+@pytest.mark.long
 def test_small_data_is_trained_for_100_steps(tmp_path, own, run, tiny):
     assert "Training: 17 epochs of 6 batches of up to 8" in run("--data", own, "--checkpoint", tiny)
     assert fine_tune.schedule(6814, None, None) == (2, 32)

@@ -499,6 +499,7 @@ def test_pretrain_script_takes_column_of_table(tmp_path, monkeypatch, capsys):
     assert "topic" not in vocab
 
 
+@pytest.mark.long
 def test_pretrain_script_reports_unknown_tokens(tmp_path, corpus, monkeypatch, capsys):
     own_command(tmp_path / "own", [corpus], monkeypatch, "--vocabulary", "300")
     assert "Unknown tokens ([UNK]): 0.0%\n" in capsys.readouterr().out

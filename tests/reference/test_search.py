@@ -43,6 +43,7 @@ def unit_vectors() -> torch.Tensor:
     return F.normalize(torch.randn(600, 16, generator=torch.Generator().manual_seed(0)), dim=1)
 
 
+@pytest.mark.long
 def test_embed_equals_sentence_transformers(peer, encoder, tokenizer, official_tokenizer):
     texts = TEXTS + reviews().test.texts[:15]
     expected = torch.from_numpy(peer.encode(texts, normalize_embeddings=True))
@@ -53,6 +54,7 @@ def test_embed_equals_sentence_transformers(peer, encoder, tokenizer, official_t
     assert largest_difference(vectors.norm(dim=1), torch.ones(20)) <= 1e-5
 
 
+@pytest.mark.long
 def test_embed_truncates_as_the_checkpoint_does(peer, encoder, tokenizer):
     assert peer.max_seq_length == 256
     text = "a film that would not end " * 200

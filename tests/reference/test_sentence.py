@@ -71,6 +71,7 @@ def test_the_first_word_looks_by_default():
     assert drawn(sentence_view(ATTENTION, ["[CLS]", ".", "[SEP]"]))["first"]["token"] == 0
 
 
+@pytest.mark.long
 def test_a_page_of_512_tokens_is_small(encoder, tokenizer):
     """All six layers have at most 15 MB: one of them has a sixth. Its weights are right to within 0.001."""
     text = " ".join(reviews().train.texts[:60])
@@ -150,6 +151,7 @@ def test_a_second_model_reads_the_same_text(encoder, tokenizer):
         sentence_view(encoder, tokenizer, TIRED, other=copy.deepcopy(encoder))
 
 
+@pytest.mark.long
 def test_command_line_compares_models_and_texts(tmp_path, encoder, tokenizer):
     page, folder = tmp_path / "page.html", checkpoint_folder()
     main([WIDE, "--other", TIRED, "--token", "it", "--words", "--save", str(page)])

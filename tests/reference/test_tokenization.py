@@ -42,6 +42,7 @@ def test_tokenizer_equals_the_official_one_on_reviews(tokenizer, official_tokeni
     assert mismatches(tokenizer, official_tokenizer, reviews) == []
 
 
+@pytest.mark.long
 def test_tokenizer_treats_revealing_characters_alike(tokenizer, official_tokenizer):
     assert mismatches(tokenizer, official_tokenizer, in_words(telling_characters())) == []
 
