@@ -2,9 +2,6 @@
 
 import unicodedata
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from tests.texts import characters_by_category, generated_strings, in_words, mismatches
 
 
@@ -18,9 +15,3 @@ def test_a_hundred_thousand_strings(tokenizer, official_tokenizer):
     texts = generated_strings(100_000)
     assert len({unicodedata.category(character) for text in texts for character in text}) == 29
     assert mismatches(tokenizer, official_tokenizer, texts) == []
-
-
-@settings(max_examples=3000)
-@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
-def test_strings_from_hypothesis(tokenizer, official_tokenizer, text):
-    assert mismatches(tokenizer, official_tokenizer, [text]) == []
