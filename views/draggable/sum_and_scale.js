@@ -201,7 +201,8 @@ function draw(news = "") {
   glide(svg, [state.norm ? 2 : 0, limit, ...parts.flat(), ...gamma, ...beta], picture, shownBy.get(svg), 600);
   const texts = [...parts, parts[0].map((_, i) => sum(parts.map((part) => rounded(part[i])))), normed];
   lines.forEach(({ row, numbers }, k) => {
-    row.style.display = isFew() && (k < 5 || state.norm) ? "" : "none";
+    const isKey = k > 0 && k < 4; // what the colours mean
+    row.style.display = isKey || (isFew() && (k < 5 || state.norm)) ? "" : "none";
     numbers.replaceChildren();
     if (!isFew()) return;
     total.forEach((_, i) => {
