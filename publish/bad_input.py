@@ -515,15 +515,16 @@ def texts_of(name: str, content: bytes | str, label: str = "label"):
     return call
 
 
+def lines_of(folder: Path, content: bytes | str, column: str = "text") -> list[str]:
+    """Return the texts of a file to pretrain on."""
+    path = folder / "corpus"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return [*tables.read_texts([path], column)]
+
+
 def corpus(content: bytes | str, column: str = "text"):
-    """The texts of a file to pretrain on."""
-
-    def call(folder: Path):
-        path = folder / "corpus"
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return [*tables.read_texts([path], column)] == ["a text", "another"]
-
-    return call
+    """Whether a file to pretrain on has the texts that it should have."""
+    return lambda folder: lines_of(folder, content, column) == ["a text", "another"]
 
 
 def word_folder(folder: Path):
@@ -1187,6 +1188,8 @@ TEXTS_FILE = [
     *((f"{given} for a table", texts_of("own.csv", content), ValueError, words, GOOD_TEXTS)
       for given, content, words in OTHER_FORMATS),
     ("a corpus with \\r as the end of a line", corpus("a text\ranother\r")),
+    ("a corpus with words in angle brackets",
+     lambda folder: lines_of(folder, "<unk>\n<applause>\nso <b> it\n") == ["<unk>", "<applause>", "so <b> it"]),
     ("a corpus of JSON Lines", corpus('{"text": "a\\ntext", "id": 1}\n\n{"text": "another"}\n{"text": " "}\n')),
     ("a corpus of JSON Lines without texts", corpus('{"content": "a text"}\n{"content": "another"}\n'),
      ValueError, "line 1 has no text or number as 'text': name one of ['content']",

@@ -28,7 +28,7 @@ SIGNATURES = {
 }
 # lines of files that hold more than texts, and what they hold
 MIXED_LINES = {
-    r"</?\w[^<>]*>|<(\w+)[^>]*>.*</\1>": "tags, as XML and HTML have",
+    r"</\w+>|<\w+ [^<>]*=[^<>]*>|<(\w+)[^>]*>.*</\1>": "tags, as XML and HTML have",
     r"__label__\S+ .*": "labels (__label__), as files of fastText have",
     r"\d+:\d\d:\d\d[,.]\d+ --> .*": "times, as subtitles have",
 }
