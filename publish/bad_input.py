@@ -1150,11 +1150,14 @@ TABLE = [
      lambda folder: rows_of(folder, 'name,ticker\n"""A",B\n"""C",D\n')[1] == {"name": '"C', "ticker": "D"}),
 ]
 TEXT_ROWS = [(letter, "yes" if letter < "d" else "no") for letter in "abcdef"]
-GOOD_TEXTS = texts_of("own.csv", "text,label\n" + "".join(f"{a},{b}\n" for a, b in TEXT_ROWS))
+FRAME = pd.DataFrame(TEXT_ROWS, columns=["text", "label"])
+GOOD_TEXTS = each(texts_of("own.csv", FRAME.to_csv()),
+                  texts_of("own.jsonl", FRAME.to_json(orient="records", lines=True)))
 OTHER_FORMATS = (
     ("a workbook", b"PK\3\4\xff", "is a workbook or a ZIP file: save it as CSV, UTF-8"),
     ("a compressed file", b"\x1f\x8b\xff", "is compressed by gzip: unpack it"),
-    *((f"{name}", signature, "is a table of Parquet or Arrow: save it as CSV or JSON Lines, with to_csv or to_json")
+    *((f"{name}", signature,
+       'is a table of Parquet or Arrow: save it with to_csv, or to_json(orient="records", lines=True)')
       for name, signature in (("Parquet", b"PAR1\0"), ("Arrow", b"ARROW1\0"), ("a stream of Arrow", b"\xff" * 4))),
     ("a PDF", b"%PDF-1.7", "is a formatted document: save it as plain text, UTF-8"),
 )

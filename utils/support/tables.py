@@ -22,7 +22,7 @@ SIGNATURES = {
     b"PK\x03\x04": "is a workbook or a ZIP file: save it as CSV, UTF-8",
     **dict.fromkeys(
         (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"),
-        "is a table of Parquet or Arrow: save it as CSV or JSON Lines, with to_csv or to_json(lines=True)",
+        'is a table of Parquet or Arrow: save it with to_csv, or to_json(orient="records", lines=True)',
     ),
     **dict.fromkeys((b"%PDF", b"{\\rtf"), "is a formatted document: save it as plain text, UTF-8"),
 }
