@@ -10,6 +10,7 @@ gives it in the last layer, and how far the score falls without it.
 import json
 
 import torch
+from scipy.sparse import hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
@@ -27,6 +28,7 @@ from utils.training import predict
 RESULTS = DATA / "classifier.json"
 SEEDS, FROZEN_LAYERS, EPOCHS, BATCH, RATE = 5, 3, 2, 16, 1e-4  # as in notebook 08, whose seed is 0
 LEARNED, LONGEST, READ = 1000, 64, 40  # training sentences; tokens of a sentence; sentences read word by word
+ALL_LAYERS = "all layers"
 PENALTIES = (0.1, 1, 10)  # C of the logistic regressions; the validation part selects one
 
 
@@ -53,14 +55,15 @@ def trained(tokenizer: WordPieceTokenizer, seed: int) -> TransformerForSequenceC
 
 @torch.no_grad()
 def frozen_vectors(texts: list[str], tokenizer: WordPieceTokenizer, encoder: TransformerEncoder) -> dict[str, Tensor]:
-    """Return the vector of [CLS] and the mean over the tokens of each text, (N, H) each."""
-    rows = token_ids(texts, tokenizer, max_length=LONGEST)
-    cls, mean = torch.empty(2, len(rows), encoder.config.hidden_size)
+    """Return each text's last vector of [CLS] and last mean, (N, H), and its means before and after each layer."""
+    rows, H = token_ids(texts, tokenizer, max_length=LONGEST), encoder.config.hidden_size
+    cls, means = torch.empty(len(rows), H), torch.empty(len(rows), encoder.config.num_hidden_layers + 1, H)
     for batch in sorted_batches(rows, 32):
         inputs = collate([rows[index] for index in batch], "cpu")
-        states = encoder(**inputs).last_hidden_state
-        cls[batch], mean[batch] = states[:, 0], mean_pooling(states, inputs["attention_mask"])
-    return {"frozen, [CLS]": cls, "frozen, mean": mean}
+        states = encoder(**inputs, output_hidden_states=True).hidden_states
+        cls[batch] = states[-1][:, 0]
+        means[batch] = torch.stack([mean_pooling(each, inputs["attention_mask"]) for each in states], dim=1)
+    return {"frozen, [CLS]": cls, "frozen, mean": means[:, -1].contiguous(), ALL_LAYERS: means.flatten(1)}
 
 
 def rivals(tokenizer: WordPieceTokenizer) -> dict[str, str]:
@@ -72,6 +75,8 @@ def rivals(tokenizer: WordPieceTokenizer) -> dict[str, str]:
     features = {name: [each[name] for each in vectors] for name in vectors[0]}
     counter = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True).fit(train.texts)
     features["counted words"] = [counter.transform(part.texts) for part in (train, validation, test)]
+    pairs = zip(features.pop(ALL_LAYERS), features["counted words"], strict=True)
+    features["all layers and counted words"] = [hstack([means, counts]).tocsr() for means, counts in pairs]
     found = {}
     for name, (to_learn, to_choose, to_test) in features.items():
         fitted = [LogisticRegression(C=C, max_iter=5000).fit(to_learn, train.labels) for C in PENALTIES]
