@@ -42,6 +42,7 @@ def test_figure_opens_with_its_finding_and_takes_keys(page, tmp_path, name):
         before = page.evaluate(DRAWN)
         example.use(page)
         assert page.evaluate(DRAWN) != before
+        assert "undefined" not in page.locator("main").inner_text()  # a word that a sentence lacks
         expect(page.locator(f"html.{scheme}")).to_be_attached()
         assert Axe().run(page, options=NAMES_BEGIN_WITH_TEXT).response["violations"] == []
         assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
