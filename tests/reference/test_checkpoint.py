@@ -356,6 +356,8 @@ def test_truncation_of_the_beginning_is_rejected(bare):
     (bare / "tokenizer_config.json").write_text('{"do_lower_case": true, "truncation_side": "left"}')
     with pytest.raises(ValueError, match=r'has truncation_side="left", which is not supported here: write "right"'):
         load_tokenizer(bare)
+    (bare / "tokenizer_config.json").write_text('{"do_lower_case": true, "truncation_side": "right"}')
+    assert load_tokenizer(bare).truncation_side == "right"
 
 
 def test_folder_named_like_the_embedded_checkpoint_is_refused(bare, tmp_path, monkeypatch):
