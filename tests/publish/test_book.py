@@ -1,5 +1,6 @@
 """The book: its links resolve, its fonts cover every character, and epubcheck accepts it."""
 
+import os
 import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from tests.helpers import skip_or_fail
 
 CHAPTERS = ["03_self_attention", "proofs/03_proofs", "solutions/03_solutions"]
 TO_ANCHOR = re.compile(r"(?<!!)\[[^\]]*\]\((?![a-z]+:)[^)\s]*#[^)\s]+\)")
+weekly = pytest.mark.skipif("STATES" not in os.environ, reason="make test-all and each release check the whole book")
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +121,7 @@ def test_book_has_fonts_formulas_and_version(made):
     assert all(f'href="_static/{name}"' in package for name in re.findall(r'url\("(.*?)"\)', style))
 
 
+@weekly
 def test_embedded_fonts_cover_all_characters(tmp_path):
     try:
         for package in fonts.PACKAGES:
@@ -142,6 +145,7 @@ def test_the_book_needs_no_npm(tmp_path, monkeypatch, capsys):
     assert "The book lacks a font: npm is not installed." in capsys.readouterr().out
 
 
+@weekly
 @pytest.mark.long
 def test_epubcheck_accepts_the_book(made):
     if book.epubcheck() is None:
