@@ -26,8 +26,8 @@ def test_page_counts_wrong_answers_per_exercise(text):
         assert f"Exercise {number}: {count} wrong answers" in text
 
 
-def test_page_contains_every_hint(text):
-    for each in ANSWERS:
+def test_page_contains_a_hint_of_each_exercise(text):
+    for each in {each.number: each for each in ANSWERS}.values():
         assert f"| {cell(hint_of(each.number, each.make()))} |" in text
 
 
