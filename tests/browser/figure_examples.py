@@ -322,6 +322,7 @@ def check_merges(state: dict, found: list) -> None:
     """The library's trainer joins the same pairs: in a tie it prefers older pieces, in the order that it is given."""
     counts = Counter(word for word in figures.split_words(state["text"]) if word.isalpha())
     begin, last = found[0]["vocabulary"], found[-1]
+    assert begin == sorted(begin)  # which decides ties; pieces that continue a word are first
     single = [*begin, *sorted(set("".join(counts)) - set(begin))]  # the trainer also adds each character without ##
     trained = Tokenizer(WordPiece())
     trained.pre_tokenizer = WhitespaceSplit()
