@@ -121,20 +121,24 @@ prediction(
     "15.3",
     [partial(as_number, question=name) for name in ("precision", "recall", "name_f1")],
     """
-    = 1
-    5 / 6 | precision: divide by the number of capitals that it writes.
-    0.5 | precision: how many of the five capitals that it writes are right?
-    = 5 / 6
-    1 | recall: divide by the number of capitals in the original.
-    0.5 | recall: six capitals are there, and it finds five of them.
-    = 2 / 3
-    10 / 11 | name_f1: that is the F1 of the words. Count names: three are there.
-    1 | name_f1: “De Niro” is not “Robert De Niro”; both ends must agree.
-    0.5 | name_f1: it writes three names, three are there, and two of them agree.
+    = 1 / 4
+    1 / 3 | precision: divide by the number of names in the answer, four: “al” and “pacino” both begin one, and so does
+        “york”.
+    2 / 3 | precision: “al” and “pacino” are two names in the answer, and neither ends or begins where it should.
+    7 / 9 | precision: that is the share of words with the right tag. Count names.
+    1 / 2 | precision: only “robert de niro” is right. A name must begin and end where it should.
+    = 1 / 3
+    1 / 4 | recall: divide by the number of names that are there, three.
+    2 / 3 | recall: “al pacino” is one name, and the answer cuts it in two.
+    7 / 9 | recall: that is the share of words with the right tag. Count names.
+    = 2 / 7
+    1 / 3 | name_f1: 2 · right / (four in the answer + three that are there).
+    1 / 7 | name_f1: the right one counts twice, since both sides have it.
+    7 / 9 | name_f1: that is the share of words with the right tag. Count names.
     """,
-    near=within(0.01),
+    near=within(0.005),
     ask="Give three numbers.",
-    remark="Five of six words are right, and two of three names.",
+    remark="Seven of nine tags are right, but one of three names.",
 )
 
 

@@ -1,10 +1,14 @@
-"""The tagged tweets are read as their package holds them."""
+"""The tagged tweets are read as their package holds them, and names in tags are counted as seqeval counts them."""
 
+import random
+
+import nbformat
 import pytest
 
+from tests.helpers import ROOT
 from utils.support import tweets
 from utils.support.formatting import TaggedText
-from utils.support.tweets import TAGS, NameList, our_tag, tagged_tweets
+from utils.support.tweets import TAGS, NameList, names_of, our_tag, tagged_tweets
 
 PERSON, PLACE = TAGS.index("B-person"), TAGS.index("B-place")
 
@@ -69,3 +73,14 @@ def test_list_finds_the_longest_name_in_its_most_frequent_kind():
     assert ["New", "york"] in known
     assert ["new"] not in known
     assert NameList([]).predict(["york"]) == [0]
+
+
+def test_notebook_counts_names_as_seqeval_does():
+    notebook = nbformat.read(ROOT / "notebooks" / "15_token_labels.ipynb", as_version=4)
+    (cell,) = [cell for cell in notebook.cells if cell.id == "15-spans"]
+    given = {"TAGS": TAGS, "labels": [0]}
+    exec(cell.source, given)
+    chance = random.Random(0)
+    for _ in range(300):
+        labels = chance.choices(range(len(TAGS)), [6, 1, 2, 1, 2, 1, 2], k=chance.randint(0, 9))
+        assert given["names_in"](labels) == names_of(labels), labels
