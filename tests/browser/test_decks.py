@@ -58,5 +58,5 @@ def test_the_sentence_that_matters_appears_at_the_last_key_press(page, tmp_path)
     assert finding.evaluate("one => getComputedStyle(one).visibility") == "hidden"
     while page.evaluate("Reveal.availableFragments().next"):
         page.keyboard.press("ArrowRight")
-    assert finding.evaluate("one => getComputedStyle(one).visibility") == "visible"
+    finding.wait_for(state="visible")  # it fades in
     assert page.evaluate("Reveal.getIndices().v") == index["v"]

@@ -258,9 +258,9 @@ def test_missing_values_are_refused_or_counted(tmp_path):
     rows = [{"text": f"text {number}", "label": "ab"[number % 2]} for number in range(12)]
     for value in (float("nan"), None):
         path = own_csv(tmp_path, [], "\n".join(map(json.dumps, [*rows, {"text": value, "label": "a"}])), "own.jsonl")
-        with pytest.raises(ValueError, match=r"line 13 has no text or number as 'text'"):
+        with pytest.raises(ValueError, match=r"line 13 has null as 'text'"):
             read_labelled(path)
-        with pytest.raises(ValueError, match=r"line 13 has no text or number as 'text'"):
+        with pytest.raises(ValueError, match=r"line 13 has null as 'text'"):
             list(read_texts([path]))
     table = [f"{row['text']},{row['label']}" for row in rows] + ["NaN,a", "None,b", "Anna,b"]
     assert read_labelled(own_csv(tmp_path, table)).missing == {"NaN": 1, "None": 1}
