@@ -163,10 +163,12 @@ def test_keys_reach_the_notebook_after_a_click_in_a_picture(page, jupyterlab):
 
 
 def follow(page, words: str, target: str) -> None:
-    """Click a link between notebooks until its target is in view: a busy JupyterLab can lose a click while it draws."""
+    """Follow a link between notebooks to its target: a busy JupyterLab can lose a click or the place."""
     link = page.locator("a[href*='/files/']", has_text=words).first  # JupyterLab has found where it leads
-    heading = page.get_by_role("heading", name=target)
+    tabs, heading = page.locator(".lm-DockPanel-tabBar .lm-TabBar-tab"), page.get_by_role("heading", name=target)
+    tab = tabs.filter(has_text=page.locator(".lm-DockPanel-tabBar .lm-mod-current").inner_text())
     for _ in range(4):
+        tab.click()  # the other notebook may be in front, at another place
         link.click(timeout=45_000)
         with contextlib.suppress(AssertionError):
             return expect(heading).to_be_in_viewport(timeout=15_000)
