@@ -3,7 +3,7 @@
 `python -m benchmarks.records.names` writes utils/data/names.json, which notebook 15 plots, and resumes an interrupted
 run; it takes about five minutes on one core. The first 200 tweets selected the settings, in a few trials that also
 printed the scores of the others. These are cut into five parts, and each part is labelled by a model that has learned
-from the other four, with a seed of its own. The ways are a list of the training tweets' names; a logistic regression on
+from the other four, with its own seed. The ways are a list of the training tweets' names; a logistic regression on
 each word, its neighbours and its first and last letters, in lower case or with the information which words have
 capitals; and the training of notebook 15, in which the upper three layers and a head learn from all tweets that have a
 name and from some that have none. The encoder is uncased, so it never sees a capital. The predicted tags are stored,

