@@ -9,7 +9,6 @@ NB ?=
 PINS ?=
 TORCH ?= $(shell grep '^torch==' requirements.txt)
 BENCH ?= speed
-N ?= 8
 REF ?= main
 NPM ?= npm
 export JUPYTER_PREFER_ENV_PATH := 1
@@ -100,11 +99,11 @@ lab: $(INSTALLED)  ## install the series and open JupyterLab (ARGS="--no-browser
 	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock $(VENV)-room $(VENV)-biome .pytest_cache .ruff_cache .hypothesis .coverage build site student *.egg-info
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock $(VENV)-biome .pytest_cache .ruff_cache .hypothesis .coverage build site student *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # For contributors and teachers. The Makefile of the student copy ends here.
-.PHONY: lock quick style test test-all compare notebooks sync lint js bench site slides book pictures rehearse student badges audit room colab test-unpinned
+.PHONY: lock quick style test test-all compare notebooks sync lint js bench site slides book pictures rehearse student badges audit colab test-unpinned
 
 lock:  ## regenerate constraints.txt after changing the requirements (ARGS=--upgrade for the newest versions)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -200,16 +199,6 @@ colab:  ## install the series over Colab's packages, which must change none of t
 	$(COLAB_PYTHON) -m uv pip install --python $(COLAB_PYTHON) --torch-backend cpu --no-deps -r tests/colab/$(COLAB).txt
 	$(COLAB_PYTHON) -m uv pip install --python $(COLAB_PYTHON) -c tests/colab/$(COLAB).txt papermill pytest hypothesis
 	COLAB=$(COLAB) $(COLAB_PYTHON) -m pytest -W default tests/slow/test_colab.py $(ARGS)
-
-# JupyterHub gets its own environment, which sees the packages of the series; npm fetches its proxy.
-ROOM := $(BIN:$(VENV)%=$(VENV)-room%)/python
-PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
-room: $(DEV_INSTALLED)  ## let N=8 students run a notebook on a JupyterHub here, and print seconds, errors and memory (NB=00; needs npm)
-	$(PYTHON) -m venv $(VENV)-room
-	echo "import site; site.addsitedir('$$($(BIN)/python -c '$(PACKAGES)')')" > "$$($(ROOM) -c '$(PACKAGES)')/series.pth"
-	$(ROOM) -m pip install --quiet --disable-pip-version-check jupyterhub==6.1.1
-	npm install --silent --no-audit --no-fund --prefix $(VENV)-room configurable-http-proxy@5.3.0
-	$(ROOM) -m publish.load_test $(N) $(NB)
 
 test-unpinned:  ## run `make test` with the newest package versions, asserts only (PINS="transformers==4.48.0" to pin some)
 	$(PYTHON) -m venv $(VENV)-unpinned
