@@ -151,10 +151,10 @@ style: $(DEV_INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m publish.notebooks sync --check
 
-# biome reads its settings from biome.json. The scripts of a page are one program, so a name may be used in another file.
+# npm checks biome by the hashes of .ci/package-lock.json; biome reads its settings from biome.json. The scripts of a page are one program, so a name may be used in another file.
 BIOME := $(VENV)-biome/node_modules/.bin/biome
-biome = @if command -v $(NPM) > /dev/null; then test -x $(BIOME) || \
-	$(NPM) install --silent --no-audit --no-fund --prefix $(VENV)-biome @biomejs/biome@2.6.8; $(BIOME) $(1); \
+biome = @if command -v $(NPM) > /dev/null; then test -x $(BIOME) || (mkdir -p $(VENV)-biome && \
+	cp .ci/package*.json $(VENV)-biome && $(NPM) ci --silent --no-audit --no-fund --prefix $(VENV)-biome); $(BIOME) $(1); \
 	else echo "npm is not installed, so the JavaScript is not checked."; fi
 
 js:  ## format the JavaScript and look for mistakes in it, with biome (needs npm)
