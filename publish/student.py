@@ -35,7 +35,7 @@ LINK = r"\[([^\[\]]*)\]\(([^()\s#]+)(?:#[^()\s]*)?\)"
 IN_BRACKETS = re.compile(rf"\s*\({LINK}\)")
 README = """# Anatomy of a Transformer Encoder
 
-**Build BERT in 16 notebooks.** Go through them in order; from 10 on, take what interests you.
+**Build BERT in {count} notebooks.** Go through them in order; from 10 on, take what interests you.
 
 ## Start
 
@@ -69,7 +69,8 @@ def build_readme(text: str) -> str:
     start = re.sub(r"^(make lab) +#.*$", r"\1", start, flags=re.M)
     start = re.sub(r"^On \*\*Colab\*\*.*\n", "", start, flags=re.M)
     start = re.sub(r" \[All other commands\]\([^)]*\)\.", "", start)
-    return README.format(start=start.strip(), table=re.search(r"^\| Notebook .*?(?=\n\n)", text, re.M | re.S)[0])
+    table = re.search(r"^\| Notebook .*?(?=\n\n)", text, re.M | re.S)[0]
+    return README.format(start=start.strip(), table=table, count=len(table.splitlines()) - 2)
 
 
 def strip_dead_links(text: str, folder: Path, root: Path) -> str:
