@@ -144,5 +144,5 @@ def end_orphans() -> Iterator[None]:
     try:
         yield
     finally:
-        while left := [each for each in psutil.Process().children() if each not in before]:
-            end_all(left)
+        for _ in range(3):  # what they leave behind in their turn, too
+            end_all([each for each in psutil.Process().children() if each not in before])
