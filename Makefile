@@ -9,7 +9,6 @@ NB ?=
 PINS ?=
 TORCH ?= $(shell grep '^torch==' requirements.txt)
 BENCH ?= speed
-N ?= 8
 REF ?= main
 NPM ?= npm
 export JUPYTER_PREFER_ENV_PATH := 1
@@ -31,16 +30,23 @@ UNPINNED = $(shell sed -E 's/(==.*|\#.*|^-.*)//' requirements.txt requirements-d
 COLAB ?= 2026.07
 COLAB_PYTHON := $(BIN:$(VENV)%=$(VENV)-colab%)/python
 
+# A word of the shell, whatever characters the name of a folder has.
+quoted = '$(subst ','\'',$(1))'
+
 # Jupyter writes to the home folder. If that is read-only, use a folder in the virtual environment.
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
-export HOME := $(abspath $(VENV))/home
-$(shell mkdir -p "$(HOME)")
+export HOME := $(CURDIR)/$(VENV)/home
+$(shell mkdir -p $(call quoted,$(HOME)))
 endif
 
 # CHECKPOINT=folder runs the series on another checkpoint. Only asserts are checked then, because the saved outputs belong to
-# the default one. The path is made absolute because kernels start in notebooks/.
-ifneq ($(wildcard $(CHECKPOINT)/config.json),)
-override CHECKPOINT := $(abspath $(CHECKPOINT))
+# the default one. The path is made absolute because kernels start in notebooks/; `value` does not expand a dollar sign.
+ifdef CHECKPOINT
+override CHECKPOINT := $(value CHECKPOINT)
+ifneq ($(shell test -f $(call quoted,$(CHECKPOINT))/config.json && echo yes),)
+space := $() $()
+override CHECKPOINT := $(subst <space>,$(space),$(abspath $(subst $(space),<space>,$(CHECKPOINT))))
+endif
 export CHECKPOINT
 endif
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval -p tests.notebooks.pictures)
@@ -72,9 +78,9 @@ CHECK_PYTHON = @$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not
 	"Python 3.11 to 3.14 is needed, but this is %d.%d: add PYTHON=python3.13, or another version you have, to the command" % v)'
 
 # A reader's own parts run in `make lab` only, never in tests, benchmarks or published pages.
-ifneq ($(MAKECMDGOALS),lab)
+READERS_MINE := $(value MINE)
 export MINE := off
-endif
+lab: MINE := $(READERS_MINE)
 
 .DEFAULT_GOAL := help
 .PHONY: help cpu-torch lab clean
@@ -82,7 +88,7 @@ endif
 help:  ## list all commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(INSTALLED): requirements.txt constraints.txt pyproject.toml
+$(INSTALLED): requirements.txt constraints.txt pyproject.toml | $(filter cpu-torch,$(MAKECMDGOALS))
 	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(call install,requirements.txt)
@@ -96,15 +102,15 @@ cpu-torch:  ## install PyTorch's CPU build, which is gigabytes smaller (on Linux
 	$(BIN)/uv pip install --python $(VENV) --torch-backend cpu $(TORCH)
 
 lab: $(INSTALLED)  ## install the series and open JupyterLab (ARGS="--no-browser --port 8901" on a remote machine)
-	$(if $(CHECKPOINT),@CHECKPOINT="$(CHECKPOINT)" $(BIN)/python -c "from utils.support.checkpoint import exit_without_checkpoint; exit_without_checkpoint()")
-	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
+	$(if $(CHECKPOINT),@$(BIN)/python -c "from utils.support.checkpoint import exit_without_checkpoint; exit_without_checkpoint()")
+	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir=$(call quoted,$(CURDIR)) $(ARGS) notebooks/00_overview.ipynb
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock $(VENV)-room $(VENV)-biome .pytest_cache .ruff_cache .hypothesis .coverage build site student *.egg-info
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock $(VENV)-biome .pytest_cache .ruff_cache .hypothesis .coverage build site student *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # For contributors and teachers. The Makefile of the student copy ends here.
-.PHONY: lock quick style test test-all compare notebooks sync lint js bench site slides book pictures rehearse student badges audit room colab test-unpinned
+.PHONY: lock quick style test test-all compare notebooks sync lint js bench site slides book pictures rehearse student badges audit colab test-unpinned
 
 lock:  ## regenerate constraints.txt after changing the requirements (ARGS=--upgrade for the newest versions)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -145,10 +151,10 @@ style: $(DEV_INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m publish.notebooks sync --check
 
-# biome reads its settings from biome.json. The scripts of a page are one program, so a name may be used in another file.
+# npm checks biome by the hashes of .ci/package-lock.json; biome reads its settings from biome.json. The scripts of a page are one program, so a name may be used in another file.
 BIOME := $(VENV)-biome/node_modules/.bin/biome
-biome = @if command -v $(NPM) > /dev/null; then test -x $(BIOME) || \
-	$(NPM) install --silent --no-audit --no-fund --prefix $(VENV)-biome @biomejs/biome@2.6.8; $(BIOME) $(1); \
+biome = @if command -v $(NPM) > /dev/null; then test -x $(BIOME) || (mkdir -p $(VENV)-biome && \
+	cp .ci/package*.json $(VENV)-biome && $(NPM) ci --silent --no-audit --no-fund --prefix $(VENV)-biome); $(BIOME) $(1); \
 	else echo "npm is not installed, so the JavaScript is not checked."; fi
 
 js:  ## format the JavaScript and look for mistakes in it, with biome (needs npm)
@@ -185,8 +191,11 @@ rehearse: $(DEV_INSTALLED)  ## update cells and minutes in README and the plans,
 student: $(DEV_INSTALLED)  ## write a copy without solutions to student/ (ARGS=FOLDER for another folder)
 	$(BIN)/python -m publish.student $(ARGS)
 
+# The name of a branch reaches Python as it is: neither make nor the shell runs what is in it.
+override REF := $(value REF)
+export REF
 badges:  ## point badges and set-up cells at this copy's git remote (REF=branch or tag; default: main)
-	$(PYTHON) publish/badges.py --ref "$(REF)" $(ARGS)
+	$(PYTHON) publish/badges.py --ref="$$REF" $(ARGS)
 
 audit: $(DEV_INSTALLED)  ## check the pinned versions for known vulnerabilities
 	$(PYTHON) -m venv $(VENV)-audit
@@ -200,16 +209,6 @@ colab:  ## install the series over Colab's packages, which must change none of t
 	$(COLAB_PYTHON) -m uv pip install --python $(COLAB_PYTHON) --torch-backend cpu --no-deps -r tests/colab/$(COLAB).txt
 	$(COLAB_PYTHON) -m uv pip install --python $(COLAB_PYTHON) -c tests/colab/$(COLAB).txt papermill pytest hypothesis
 	COLAB=$(COLAB) $(COLAB_PYTHON) -m pytest -W default tests/slow/test_colab.py $(ARGS)
-
-# JupyterHub gets its own environment, which sees the packages of the series; npm fetches its proxy.
-ROOM := $(BIN:$(VENV)%=$(VENV)-room%)/python
-PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
-room: $(DEV_INSTALLED)  ## let N=8 students run a notebook on a JupyterHub here, and print seconds, errors and memory (NB=00; needs npm)
-	$(PYTHON) -m venv $(VENV)-room
-	echo "import site; site.addsitedir('$$($(BIN)/python -c '$(PACKAGES)')')" > "$$($(ROOM) -c '$(PACKAGES)')/series.pth"
-	$(ROOM) -m pip install --quiet --disable-pip-version-check jupyterhub==6.1.1
-	npm install --silent --no-audit --no-fund --prefix $(VENV)-room configurable-http-proxy@5.3.0
-	$(ROOM) -m publish.load_test $(N) $(NB)
 
 test-unpinned:  ## run `make test` with the newest package versions, asserts only (PINS="transformers==4.48.0" to pin some)
 	$(PYTHON) -m venv $(VENV)-unpinned

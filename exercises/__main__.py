@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from exercises.grading import grade
-from exercises.grading.report import LMS_NAMES, report, write_canvas, write_csv, write_letters, write_moodle
+from exercises.grading.report import LMS_NAMES, importable, report, write_canvas, write_csv, write_letters, write_moodle
 
 NOT_DONE = """
 "Same as" reports equal code, which can be honest; nothing detects deliberate cheating. Hand-ins run with your
@@ -98,9 +98,9 @@ def main() -> str | int | None:
         save(rows)
     except (OSError, ValueError) as error:
         return str(error)
-    unknown = [row.name for row in rows if not row.id]
+    unknown = {row.name for row in rows if row.is_graded} - {row.name for row in importable(rows)}
     if unknown and (options.moodle or options.canvas):
-        print(f"Without an id, and so in no file to import: {', '.join(unknown)}. See --id.")
+        print(f"Without an id of their own, and so in no file to import: {', '.join(sorted(unknown))}. See --id.")
     for path in filter(None, (options.csv, options.feedback, options.moodle, options.canvas)):
         print(f"Written to {path}")
     return int(any(kind == "not graded" for row in rows for kind, _ in row.verdicts.values()))

@@ -219,7 +219,15 @@ def with_a_note(function: Callable, path: Path) -> Callable:
     return run
 
 
-ANNOUNCED: set[str] = set()  # the parts that this kernel has already announced
+ANNOUNCED: set[str] = set()  # what this kernel has already announced
+
+
+def announce(text: str) -> str:
+    """Return a text the first time that a kernel asks for it, and an empty string afterwards."""
+    if text in ANNOUNCED:
+        return ""
+    ANNOUNCED.add(text)
+    return text
 
 
 def with_parts(target):
@@ -227,9 +235,8 @@ def with_parts(target):
     of_tokenizer = isinstance(target, WordPieceTokenizer)
     mine = {name: path for name, path in saved_parts().items() if is_cutting(name) == of_tokenizer}
     used = [PARTS[name].title for name, path in mine.items() if install(name, with_a_note(load(path), path), target)]
-    if (titles := ", ".join(used)) and titles not in ANNOUNCED:
-        ANNOUNCED.add(titles)
-        print(f"With your own code in it: {titles}.")
+    if used and (note := announce(f"With your own code in it: {', '.join(used)}.")):
+        print(note)
     return target
 
 

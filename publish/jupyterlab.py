@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from publish.server import free_ports, run_server
+from publish.server import free_port, run_server
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,8 +29,7 @@ def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
     settings = folder / "jupyter_config_dir" / "labconfig" / "page_config.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}))
-    (port,) = free_ports(1)
-    token = secrets.token_hex(16)
+    port, token = free_port(), secrets.token_hex(16)
     options = {
         "ServerApp.ip": "127.0.0.1",
         "ServerApp.port": port,

@@ -31,13 +31,10 @@ def serve(folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def free_ports(number: int) -> list[int]:
-    """Return free ports of this machine."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+def free_port() -> int:
+    """Return a free port of this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
 
 
 @contextmanager

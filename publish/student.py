@@ -16,6 +16,7 @@ import nbformat
 
 from publish import badges
 from publish.notebooks import OUR_VERSION_BLOCK, is_our_version, save
+from utils.support.files import replacement
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = (
@@ -34,7 +35,7 @@ LINK = r"\[([^\[\]]*)\]\(([^()\s#]+)(?:#[^()\s]*)?\)"
 IN_BRACKETS = re.compile(rf"\s*\({LINK}\)")
 README = """# Anatomy of a Transformer Encoder
 
-**Build BERT in 16 notebooks.** Go through them in order; from 10 on, take what interests you.
+**Build BERT in {count} notebooks.** Go through them in order; from 10 on, take what interests you.
 
 ## Start
 
@@ -68,7 +69,8 @@ def build_readme(text: str) -> str:
     start = re.sub(r"^(make lab) +#.*$", r"\1", start, flags=re.M)
     start = re.sub(r"^On \*\*Colab\*\*.*\n", "", start, flags=re.M)
     start = re.sub(r" \[All other commands\]\([^)]*\)\.", "", start)
-    return README.format(start=start.strip(), table=re.search(r"^\| Notebook .*?(?=\n\n)", text, re.M | re.S)[0])
+    table = re.search(r"^\| Notebook .*?(?=\n\n)", text, re.M | re.S)[0]
+    return README.format(start=start.strip(), table=table, count=len(table.splitlines()) - 2)
 
 
 def strip_dead_links(text: str, folder: Path, root: Path) -> str:
@@ -89,38 +91,48 @@ def strip_dead_links(text: str, folder: Path, root: Path) -> str:
 
 
 def write_copy(target: Path, root: Path = ROOT) -> Path:
-    """Copy the series into a new folder, and return its path; FileExistsError if the folder exists."""
+    """Copy the series into a new folder, which appears once it is complete, and return its path.
+
+    No notebook is ever written with its solutions. FileExistsError if the folder exists.
+    """
     target = target.resolve()
-    if target.exists():
+    if os.path.lexists(target):
         raise FileExistsError(f"{target} exists: remove it, or name another folder: make student ARGS=FOLDER")
     ignored = [line.rstrip("/") for line in (root / ".gitignore").read_text("utf-8").split("\n") if line]
-    without = shutil.ignore_patterns(*ignored, Path(SOLUTIONS).name)
-    for name in copied_names(root):
-        if (root / name).is_dir():
-            shutil.copytree(root / name, target / name, ignore=without)
-        else:
-            target.mkdir(parents=True, exist_ok=True)
-            shutil.copy(root / name, target / name)
-    for name, convert in {"README.md": build_readme, "Makefile": lambda text: text.partition(MAKEFILE_ENDS)[0]}.items():
-        (target / name).write_text(convert((root / name).read_text("utf-8")), "utf-8")
+    without = shutil.ignore_patterns(*ignored, "*.ipynb", Path(SOLUTIONS).name)
     patterns = badges.patterns_by_file(root)
-    notebooks = sorted((target / "notebooks").rglob("[0-9]*.ipynb"))
-    for name in ("pyproject.toml", *(path.relative_to(target).as_posix() for path in notebooks)):
-        path = target / name  # remove the address of the original, which has the solutions
-        path.write_text(badges.set_address(name, path.read_text("utf-8"), patterns[name], None), "utf-8")
-    for path in sorted(target.rglob("*.md")):
-        text = strip_dead_links(path.read_text("utf-8"), root / path.parent.relative_to(target), root)
-        path.write_text(text, "utf-8")
-    for path in notebooks:
-        notebook = nbformat.read(path, as_version=4)
-        for cell in filter(is_our_version, notebook.cells):
-            cell.source = OUR_VERSION_BLOCK.sub("", cell.source).strip()
-        notebook.cells = [cell for cell in notebook.cells if cell.source or cell.cell_type == "code"]
-        for cell in notebook.cells:
-            if cell.cell_type == "markdown":
-                cell.source = strip_dead_links(cell.source, root / path.parent.relative_to(target), root)
-        save(notebook, path)
+    with replacement(target) as new:
+        new.mkdir()
+        for name in copied_names(root):
+            if (root / name).is_dir():
+                shutil.copytree(root / name, new / name, ignore=without)
+            else:
+                shutil.copy(root / name, new / name)
+        makefile, readme, settings = (
+            (root / name).read_text("utf-8") for name in ("Makefile", "README.md", badges.HOME)
+        )
+        (new / "Makefile").write_text(makefile.partition(MAKEFILE_ENDS)[0], "utf-8")
+        (new / "README.md").write_text(build_readme(readme), "utf-8")
+        # without the address of the original, which has the solutions
+        settings = badges.set_address(badges.HOME, settings, patterns[badges.HOME], None)
+        (new / badges.HOME).write_text(settings, "utf-8")
+        for page in new.rglob("*.md"):
+            text = strip_dead_links(page.read_text("utf-8"), root / page.parent.relative_to(new), root)
+            page.write_text(text, "utf-8")
+        for name in (name for name in patterns if name.endswith(".ipynb") and not name.startswith(SOLUTIONS)):
+            text = badges.set_address(name, (root / name).read_text("utf-8"), patterns[name], None)
+            save(without_solutions(nbformat.reads(text, as_version=4), (root / name).parent, root), new / name)
     return target
+
+
+def without_solutions(notebook, folder: Path, root: Path):
+    """Return a notebook of a folder without our versions of its exercises, and without dead links."""
+    for cell in filter(is_our_version, notebook.cells):
+        cell.source = OUR_VERSION_BLOCK.sub("", cell.source).strip()
+    notebook.cells = [cell for cell in notebook.cells if cell.source or cell.cell_type == "code"]
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "markdown"):
+        cell.source = strip_dead_links(cell.source, folder, root)
+    return notebook
 
 
 def main() -> str | None:

@@ -26,6 +26,9 @@ SEMINAR_PAGE, COURSE_PAGE = ROOT / "docs" / "TEACHING.md", ROOT / "docs" / "COUR
 PLAN = re.compile(r"^### (?:(?:or )?(\d+)–(\d+)|Unit (\d+)) · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 CLASS_MINUTES = re.compile(r"\((\d+) min\)")  # time that the class works: an exercise, a question, an experiment
+CHECKED = re.compile(r'check\("([\d.]+)"')
+README_ROW = re.compile(r"^\| \[.*\]\(notebooks/(\d\d_\w+\.ipynb)\) .*\| \d+ / \d+ \|$", re.MULTILINE)
+START, END = "<!-- hours: written by make rehearse -->", "<!-- end of hours -->"
 EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
 SESSION = re.compile(r"^## The seminar: session \d+$", re.MULTILINE)
 VOTE = re.compile("^prediction = ", re.MULTILINE)
@@ -349,21 +352,43 @@ def update_plans(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def update_readme(text: str, times: dict[str, tuple[int, int]]) -> str:
-    """Return README with the minutes of these notebooks, by file name in order, in its table, and the sums in hours."""
-    for name, (read, whole) in times.items():
+def numbered_series() -> dict[str, tuple[int, int, set[str]]]:
+    """Return the numbered notebooks by file name, in order: minutes to read, with exercises, and their exercises."""
+    found = {}
+    for path in (path for path in notebook_paths([]) if path.parent == NOTEBOOKS and path.name[0].isdigit()):
+        notebook = nbformat.read(path, as_version=4)
+        tagged = (cell.source for cell in notebook.cells if "exercise" in cell.metadata.get("tags", []))
+        found[path.name] = *minutes(notebook), {number for source in tagged for number in CHECKED.findall(source)}
+    return found
+
+
+def update_readme(text: str, series: dict[str, tuple[int, int, set[str]]]) -> str:
+    """Return README with the minutes of these notebooks in its table, and between its markers their number and hours.
+
+    ValueError unless each notebook has a row, no other file has one, and the markers occur once.
+    """
+    if sorted(README_ROW.findall(text)) != sorted(series):
+        raise ValueError(f"README needs a row for each of {', '.join(series)} in its table, and no other")
+    for name, (read, whole, _) in series.items():
         text = re.sub(rf"(?m)^(\| \[.*/{re.escape(name)}\) .*\| )\d+ / \d+ \|$", rf"\g<1>{read} / {whole} |", text)
-    for part, beginning in ((slice(None), "All 16 notebooks take"), (slice(10), "The core, 00 to 09, takes")):
-        read, whole = (f"{round(sum(column) / 30) / 2:g}" for column in zip(*list(times.values())[part], strict=True))
-        text = re.sub(rf"({beginning})\s\S+(\shours\sto\sread,?\sand)\s\S+", rf"\g<1> {read}\g<2> {whole}", text)
-    return text
+    hours = [
+        [f"{round(sum(row[column] for row in part) / 30) / 2:g}" for column in (0, 1)]
+        for part in ([*series.values()], [*series.values()][:10])
+    ]
+    exercises = len(set().union(*(numbers for *_, numbers in series.values())))
+    sentences = (
+        f"All {len(series)} notebooks take {hours[0][0]} hours to read, {hours[0][1]} with their {exercises} "
+        f"exercises. The core, 00 to 09, takes {hours[1][0]} hours to read, {hours[1][1]} with exercises."
+    )
+    before, *rest = text.split(START)
+    if len(rest) != 1 or rest[0].count(END) != 1:
+        raise ValueError(f"README needs {START} and {END} once, around the sentences on hours")
+    return f"{before}{START}\n{sentences}\n{END}{rest[0].partition(END)[2]}"
 
 
 def main() -> None:
     """Update the plans and README, and print the minutes of each plan and of its rows."""
-    series = [path for path in notebook_paths([]) if path.parent == NOTEBOOKS]
-    times = {path.name: minutes(nbformat.read(path, as_version=4)) for path in series}
-    README.write_text(update_readme(README.read_text("utf-8"), times), "utf-8")
+    README.write_text(update_readme(README.read_text("utf-8"), numbered_series()), "utf-8")
     for page in (SEMINAR_PAGE, COURSE_PAGE):
         page.write_text(update_plans(page.read_text("utf-8")), "utf-8")
         for plan in plans(page.read_text("utf-8")):

@@ -1,8 +1,9 @@
 """Print a question on paper for each student, with numbers of their own, and the answers on a page for the lecturer.
 
-    python -m publish.variants students.txt > questions.md
+    python -m publish.variants students.txt "a secret of yours" > questions.md
 
-The file has a name in each line. A name always gets the same numbers, so a lost page can be printed again.
+The file has a name in each line. With the same secret, a name always gets the same numbers, so a lost page can be
+printed again; without it, no student can compute them, or their answers, beforehand.
 """
 
 import math
@@ -10,6 +11,7 @@ import random
 import sys
 from pathlib import Path
 
+MIN_SECRET = 12  # characters, so that nobody finds the secret by trial from a page
 QUESTIONS = {
     "3.1": "A query has the shape ({B}, {S}, {D}), a key ({B}, {T}, {D}) and a value ({B}, {T}, {W}). "
     "Which shapes do the attention weights and the contexts have?",
@@ -22,9 +24,9 @@ QUESTIONS = {
 }
 
 
-def numbers(name: str) -> dict[str, object]:
+def numbers(name: str, secret: str) -> dict[str, object]:
     """Return a student's numbers: sizes, a percentage, a width and three lengths."""
-    draw = random.Random(name)
+    draw = random.Random(f"{secret}\n{name}")
     sizes = {letter: draw.randint(2, 9) for letter in "BST"} | {
         letter: draw.choice((16, 24, 32, 48)) for letter in "DW"
     }
@@ -48,33 +50,36 @@ def answers(of: dict) -> dict[str, str]:
     }
 
 
-def page(names: list[str]) -> str:
+def page(names: list[str], secret: str) -> str:
     """Return the questions of all students, then a table of their answers, in Markdown."""
     lines = []
     for name in names:
-        of = numbers(name)
+        of = numbers(name, secret)
         asked = {
             key: text.format(**of | {"lengths": "{}, {} and {}".format(*of["lengths"])})
             for key, text in QUESTIONS.items()
         }
         lines += [f"## {name}", *(f"{number}. {text}" for number, text in enumerate(asked.values(), 1))]
-    lines += ["## Answers, for the lecturer", "\n".join(table(names))]
+    lines += ["## Answers, for the lecturer", "\n".join(table(names, secret))]
     return "\n\n".join(lines) + "\n"
 
 
-def table(names: list[str]) -> list[str]:
+def table(names: list[str], secret: str) -> list[str]:
     """Return the lines of the table of answers."""
     rows = [["name", *(f"like {key}" for key in QUESTIONS)], ["---"] * (len(QUESTIONS) + 1)]
-    rows += [[name, *answers(numbers(name)).values()] for name in names]
+    rows += [[name, *answers(numbers(name, secret)).values()] for name in names]
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def main() -> None:
     """Print the page for the names in a file."""
-    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_file():
-        sys.exit("usage: python -m publish.variants FILE, where FILE has the name of a student in each line")
+    if len(sys.argv) != 3 or not Path(sys.argv[1]).is_file() or len(sys.argv[2]) < MIN_SECRET:
+        sys.exit(
+            "usage: python -m publish.variants FILE SECRET, where FILE has the name of a student in each line, and "
+            f"SECRET at least {MIN_SECRET} characters that only you know"
+        )
     names = [line.strip() for line in Path(sys.argv[1]).read_text("utf-8").splitlines() if line.strip()]
-    print(page(names), end="")
+    print(page(names, sys.argv[2]), end="")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from publish.notebooks import (
 )
 from publish.screenshots import FRAME, PAGE, PNG, add_screenshots
 from utils.support.colours import fill_in
+from utils.support.files import replacement
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
 MISCONCEPTIONS = BUILD / "misconceptions.md"  # written by tests.exercises.misconceptions
@@ -357,12 +358,12 @@ def build(
 
 
 def replace_site(site: Path, new: Path) -> None:
-    """Replace a site by a new one, except the folders that other commands have written."""
-    site.mkdir(parents=True, exist_ok=True)
-    for old in site.iterdir():
-        if old.name not in OTHER_COMMANDS:
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
-    shutil.copytree(new, site, dirs_exist_ok=True)
+    """Replace a site by a new one in one step, with the folders of the old one that other commands have written."""
+    with replacement(site.resolve()) as complete:  # a link keeps its place
+        shutil.copytree(new, complete)
+        for name in OTHER_COMMANDS:
+            if (site / name).exists():
+                shutil.copytree(site / name, complete / name, dirs_exist_ok=True)
 
 
 def main() -> None:

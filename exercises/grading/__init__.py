@@ -14,8 +14,8 @@ from unittest import mock
 from tqdm.auto import tqdm
 
 from exercises.grading.cells import published
-from exercises.grading.process import Grader
-from exercises.grading.report import LMS_NAMES, Row, compare_rows, find_id, row_names
+from exercises.grading.process import Grader, end_orphans
+from exercises.grading.report import LMS_NAMES, Row, compare_rows, find_id, note_shared_ids, row_names
 
 QUIET = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
 QUIET |= {"DEVICE": "cpu", "CUDA_VISIBLE_DEVICES": "", "MINE": "off"}  # processes share the cores and show nothing
@@ -43,9 +43,10 @@ def grade(
         if name not in rows or number not in grader.exercises:
             known = f"exercises {', '.join(grader.exercises)}" if name in rows else f"names {', '.join(rows)}"
             raise ValueError(f"{name}:{number} cannot be accepted: there are the {known}")
+    note_shared_ids(list(rows.values()))
     save(list(rows.values()))  # fails now, rather than after minutes, if the files cannot be written
     shown = published(original)
-    with mock.patch.dict(os.environ, QUIET), ThreadPoolExecutor(processes) as pool:
+    with mock.patch.dict(os.environ, QUIET), end_orphans(), ThreadPoolExecutor(processes) as pool:
         futures = [pool.submit(grader.grade, row, hand_ins[name]) for name, row in rows.items()]
         try:
             for future in tqdm(as_completed(futures), total=len(rows), unit="hand-in"):

@@ -1,13 +1,16 @@
 """Grade one hand-in in its own process: read the notebook, run its answers in the original, and check them."""
 
 import contextlib
+import ctypes
 import json
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import psutil
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -16,6 +19,7 @@ from exercises import framework
 from exercises.grading import cells
 
 MAX_WORDS = 1000  # characters: the text of an error may be a large tensor
+PR_SET_CHILD_SUBREAPER = 36  # of Linux's prctl
 MAX_BYTES = 200_000_000  # the largest file that a hand-in may write
 
 
@@ -26,8 +30,14 @@ def work(original: Path, hand_in: Path, without: list[str], results: Path) -> No
     """
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C stays with the grader, and signals to its own group with the hand-in
-    if sys.platform == "linux" and (child := os.fork()):
+    adopt_orphans()
+    if sys.platform == "linux":
+        child = os.fork()
+        os.setpgid(child, child)
+    if sys.platform == "linux" and child:
         os.waitpid(child, 0)
+        while children := psutil.Process().children(recursive=True):
+            end_all(children)
         os._exit(0)
     folder = results.with_name("work")
     folder.mkdir()
@@ -52,6 +62,22 @@ def work(original: Path, hand_in: Path, without: list[str], results: Path) -> No
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         send("ends", f"{kind}{error}"[:MAX_WORDS])
     os._exit(0)  # does not wait for threads that the hand-in has started
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what a descendant starts and leaves behind, on Linux: `setsid` does not escape that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_all(processes: Sequence[psutil.Process]) -> None:
+    """Kill processes, with what has just been started in their groups, and wait until they are gone."""
+    for each in processes:
+        with contextlib.suppress(psutil.Error, OSError):
+            if hasattr(os, "killpg") and (group := os.getpgid(each.pid)) != os.getpgrp():
+                os.killpg(group, signal.SIGKILL)
+            each.kill()
+    psutil.wait_procs(processes, timeout=5)
 
 
 def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> None:

@@ -16,13 +16,17 @@ KINDS = {CORRECT: "correct", "not attempted": "not attempted", "stopped": "stopp
 SIGNS = {"not yet": "0", "not attempted": "·", "stopped": "!", "not graded": "?"}
 LEGEND = "0 not yet correct   · not attempted   ! stopped   ? not graded   * with ours in place of an earlier answer"
 # the folders and files of submissions that Moodle (Participant 1234) and Canvas write: (…/)Ada Berg_1234_assign…, and
-# bergada_LATE_1234_5678_03.ipynb with the student's id and the file's
-LMS_NAMES = r"([^/]*)_(\d+)_assignsubmission_|(?:^|/)([^/_]+)_(?:LATE_)?(\d+)_\d+_[^/]*$"
+# bergada_LATE_1234_5678_03.ipynb with the student's id and the file's. Both begin with the name, without underscores,
+# and end with what the student has named: the first folder or file that fits is the platform's.
+LMS_NAMES = r"(?:^|/)(?:([^/_]*)_(\d+)_assignsubmission_|(?!\d+_)([^/_]+)_(?i:LATE_)?(\d+)_\d+_[^/]*$)"
+MAX_WORDS, MAX_REMARKS = 2000, 10  # characters of a text, and texts of a row: a hand-in may write its own
+# at the beginning of a cell, or of what a spreadsheet may take for one: it may run what begins so, also in full width
+FORMULA = re.compile(r"(^|[;\t\r\n])((?:[^\S\t\r\n]|['\"\u200b\ufeff])*[=+\-@＝＋－＠])")
 
 
 def printable(text: str) -> str:
     """Return a text on one line, without control characters and unpaired surrogates."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text[:MAX_WORDS]).split())
 
 
 def letter_name(name: str) -> str:
@@ -57,7 +61,21 @@ def row_names(paths: Sequence[Path]) -> dict[str, Path]:
 def find_id(path: Path, pattern: str) -> str:
     """Return a student's id or address, the last group that a pattern finds in a path, or "" if it finds none."""
     found = re.search(pattern, path.resolve().as_posix())
-    return next((group for group in found.groups()[::-1] if group), "") if found else ""
+    return printable(next((group for group in found.groups()[::-1] if group), "")) if found else ""
+
+
+def note_shared_ids(rows: Sequence["Row"]) -> None:
+    """Add a remark to each row whose id another row has, too."""
+    for row in rows:
+        others = [other.name for other in rows if other is not row and other.id == row.id != ""]
+        if others:
+            row.remark(f"the id {row.id} is also that of {', '.join(others)}: in no file to import")
+
+
+def importable(rows: Sequence["Row"]) -> list["Row"]:
+    """Return the rows that are graded and whose id no other row has."""
+    ids = [row.id for row in rows]
+    return [row for row in rows if row.is_graded and row.id and ids.count(row.id) == 1]
 
 
 @dataclass
@@ -80,7 +98,8 @@ class Row:
 
     def remark(self, words: str) -> None:
         """Add a remark, once."""
-        self.remarks += [words] if (words := printable(words)) not in self.remarks else []
+        if (words := printable(words)) not in self.remarks and len(self.remarks) < MAX_REMARKS:
+            self.remarks.append(words)
 
     def judge(self, number: str, words: str, fingerprints: Sequence[str] = (), reference: str = "") -> None:
         """Record a verdict, and the name of a reference implementation that is the answer."""
@@ -102,9 +121,10 @@ class Row:
 
     def follow(self, number: str, earlier: Sequence[str]) -> None:
         """Give an exercise its points, because it is right with our answers to these earlier ones."""
+        earlier = [each for each in earlier if each in self.verdicts]
         if self.verdicts[number][0] in ("not yet", "not attempted"):
             ours = " and ".join(earlier)
-            self.follows[number] = list(earlier)
+            self.follows[number] = earlier
             words = f"with our answer to {ours} in place of yours. Alone: {self.verdicts[number][1]}"
             self.verdicts[number] = "correct", f"{CORRECT.removesuffix('.')} {words}"
 
@@ -176,12 +196,17 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
 
     Rows of an earlier table stay, unless their hand-ins were graded again. ValueError for a file with other columns.
     """
-    table = as_table(rows).map(lambda cell: f"'{cell}" if str(cell)[:1] in tuple("=+-@") else cell)
+    table = escape_formulas(as_table(rows))
     if path.is_file():
         earlier = read_earlier(path, [*table.columns])
         table = table[pd.Series([row.is_graded for row in rows]) | ~table["name"].isin(earlier["name"])]
         table = pd.concat([earlier[~earlier["name"].isin(table["name"])], table])
     write_file(path, "\N{BYTE ORDER MARK}" + table.to_csv(index=False))  # by which Excel recognises UTF-8
+
+
+def escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which no text is a formula to a spreadsheet: students choose the names of their files."""
+    return table.map(lambda cell: FORMULA.sub(r"\1'\2", cell) if isinstance(cell, str) else cell)
 
 
 def read_earlier(path: Path, columns: list[str]) -> pd.DataFrame:
@@ -200,9 +225,9 @@ def write_moodle(path: Path, rows: Sequence[Row]) -> None:
 
     Source: mod/assign/feedback/offline/importgradeslib.php of Moodle. An empty date leaves newer grades there alone.
     """
-    lines = [(f"Participant {row.id}", row.total, "", letter(row)) for row in rows if row.id and row.is_graded]
+    lines = [(f"Participant {row.id}", row.total, "", letter(row)) for row in importable(rows)]
     columns = ["Identifier", "Grade", "Last modified (grade)", "Feedback comments"]
-    write_file(path, pd.DataFrame(lines, columns=columns).to_csv(index=False))
+    write_file(path, escape_formulas(pd.DataFrame(lines, columns=columns)).to_csv(index=False))
 
 
 def write_canvas(path: Path, rows: Sequence[Row], title: str) -> None:
@@ -213,8 +238,9 @@ def write_canvas(path: Path, rows: Sequence[Row], title: str) -> None:
     """
     points = sum(POINTS[number] for number in rows[0].verdicts)
     lines = [("Points Possible", "", "", points)]
-    lines += [(row.name, row.id, "", row.total) for row in rows if row.id and row.is_graded]
-    write_file(path, pd.DataFrame(lines, columns=["Student", "ID", "Section", title]).to_csv(index=False))
+    lines += [(row.name, row.id, "", row.total) for row in importable(rows)]
+    table = escape_formulas(pd.DataFrame(lines, columns=["Student", "ID", "Section", title]))
+    write_file(path, table.to_csv(index=False))
 
 
 def report(rows: Sequence[Row]) -> str:

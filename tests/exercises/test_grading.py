@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from exercises import __main__, find_check
@@ -26,6 +27,7 @@ from exercises.grading.report import (
     compare_rows,
     find_id,
     letter_name,
+    note_shared_ids,
     report,
     row_names,
     write_canvas,
@@ -235,12 +237,13 @@ def test_files_for_moodle_and_canvas_have_the_columns_that_they_import(tmp_path)
         "Lu_10235_assignsubmission_file_/a_9_1_b.ipynb": ("Lu", "10235"),
         "bergada_2345_99887_03_self_attention-1.ipynb": ("bergada", "2345"),
         "mccoybob_LATE_2346_99888_03.ipynb": ("mccoybob", "2346"),
+        "Eve Mallory_2222_assignsubmission_file_x_1234_assignsubmission_.ipynb": ("Eve Mallory", "2222"),
         "ada@example.org_03.ipynb": ("ada@example.org_03", ""),
     }
     paths = {tmp_path / name: known for name, known in names.items()}
     assert [find_id(path, LMS_NAMES) for path in paths] == [known for _, known in paths.values()]
-    assert find_id([*paths][-1], r"([^/]+@[^/_]+)") == "ada@example.org"
-    assert list(row_names([*paths][:4])) == [name for name, _ in [*names.values()][:4]]
+    assert find_id([*paths][-1], r"([^/_@]+@[^/_]+)_[^/]*$") == "ada@example.org"
+    assert list(row_names([*paths][:5])) == [name for name, _ in [*names.values()][:5]]
     verdicts = {"3.1": ("correct", "correct."), "3.4": ("not yet", "not yet. No.")}
     rows = [Row(name, verdicts, id=known) for name, known in names.values()]
     rows.append(Row("late", {"3.1": ("not graded", ""), "3.4": ("not graded", "")}, id="5"))
@@ -253,7 +256,125 @@ def test_files_for_moodle_and_canvas_have_the_columns_that_they_import(tmp_path)
     assert "3.4 (0 of 2): not yet. No." in moodle[1][3]
     assert canvas[0] == ["Student", "ID", "Section", "03_self_attention (77)"]
     assert canvas[1:3] == [["Points Possible", "", "", "3"], ["Zoë Ann Berg", "10234", "", "1"]]
-    assert len(moodle) == len(canvas) - 1 == 5
+    assert len(moodle) == len(canvas) - 1 == 6
+
+
+@pytest.mark.parametrize(
+    ("path", "known"),
+    [  # what a student can name imitates each platform; {} is a file name by which another is meant
+        ("Eve Li_22_assignsubmission_file_/{}", "22"),
+        ("Eve Li_22_assignsubmission_file/mine/{}", "22"),
+        ("Team A-Eve Li_22_assignsubmission_file_{}", "22"),
+        ("eveli_22_333_{}", "22"),
+        ("eveli_LATE_22_333_{}", "22"),
+        ("eveli_late_22_333_{}", "22"),
+        ("Homework 3_u22_attempt_2026-11-28-10-42-00_{}", ""),  # Blackboard
+        ("Li_Eve_eli_22/20261128104200_{}", ""),  # ILIAS
+    ],
+)
+@pytest.mark.parametrize(
+    "imitation",
+    [
+        "03.ipynb",
+        "x_9_assignsubmission_file_.ipynb",
+        "_9_assignsubmission_.ipynb",
+        "ada_9_8_03.ipynb",
+        "9_8_03.ipynb",
+        "LATE_9_8_03.ipynb",
+        "u9_attempt_2026-11-28-10-42-00_a.ipynb",
+    ],
+)
+def test_id_is_never_from_the_part_that_a_student_names(tmp_path, path, known, imitation):
+    found = find_id(tmp_path / path.format(imitation), LMS_NAMES)
+    assert found == known
+    blackboard = find_id(tmp_path / path.format(imitation), r"/[^/]*?_([^/_]+)_attempt_")
+    assert blackboard == "u22" or "attempt" not in path
+
+
+def test_one_id_twice_is_reported_and_in_no_file_to_import(tmp_path):
+    rows = [
+        Row(name, {"3.1": ("correct", "correct.")}, id=id)
+        for name, id in {"a": "7", "b": "7", "c": "8", "d": ""}.items()
+    ]
+    note_shared_ids(rows)
+    write_csv(tmp_path / "grades.csv", rows)
+    write_moodle(tmp_path / "moodle.csv", rows)
+    write_canvas(tmp_path / "canvas.csv", rows, "03")
+    words = "the id 7 is also that of b: in no file to import"
+    assert words in report(rows)
+    assert words in (tmp_path / "grades.csv").read_text("utf-8")
+    for name, known in {"moodle": ["Participant 8"], "canvas": ["", "8"]}.items():
+        lines = list(csv.reader((tmp_path / f"{name}.csv").read_text("utf-8").splitlines()))
+        column = lines[0].index("Identifier" if name == "moodle" else "ID")
+        assert [line[column] for line in lines[1:] if len(line) > column] == known
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        '=HYPERLINK("http://x","y")',
+        "+1",
+        "-1",
+        "@SUM(1)",
+        "\t=1",
+        "\r=1",
+        "\ufeff=1",
+        "＝1",
+        "＠a",
+        "x;=1",
+        'x;"=1"',
+        " =1",
+        "a\n-1",
+    ],
+)
+def test_no_text_of_a_student_is_a_formula_in_any_table(tmp_path, name):
+    row = Row(name, {"3.1": ("not yet", f"not yet. {name}")}, id=name, remarks=[name])
+    write_csv(tmp_path / "grades.csv", [row])
+    write_moodle(tmp_path / "moodle.csv", [row])
+    write_canvas(tmp_path / "canvas.csv", [row], "03")
+    for path in tmp_path.glob("*.csv"):
+        for delimiter in ",;\t":  # spreadsheets of some countries split at semicolons
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                cells = [cell for line in csv.reader(file, delimiter=delimiter) for cell in line]
+            assert not [cell for cell in cells if re.match("[\\s\ufeff]*[=+@＝＠]|[\\s]*-[^ ]", cell)]
+
+
+def test_texts_of_a_hand_in_are_cut(tmp_path):
+    row = Row("eve", {"3.1": ("not graded", ""), "3.4": ("not yet", "not yet.")})
+    for number in range(99):
+        row.remark(f"{number} " + "x" * 10**6)
+    row.judge("3.1", "y" * 10**6)
+    row.follow("3.4", ["z" * 10**6, "3.1"])
+    write_csv(tmp_path / "grades.csv", [row])
+    with (tmp_path / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
+        (line,) = csv.DictReader(file)  # which takes at most 131,072 characters in a field
+    assert max(map(len, line.values())) < 32_767  # as a cell of Excel
+    assert (len(line["3.1 comment"]), line["with ours"]) == (2000, "3.4: 3.1")
+
+
+DETACHED = """\
+import os, time
+if not os.fork():
+    os.setsid()
+    if not os.fork():
+        with open({place!r}, "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(99)
+    os._exit(0)
+while not os.path.exists({place!r}) or not os.path.getsize({place!r}):
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no subreapers")
+@pytest.mark.parametrize("then", ["", "os._exit(0)\n", "os.kill(os.getppid(), 9); time.sleep(5)\n", "time.sleep(99)\n"])
+def test_detached_process_ends_with_the_grading(short, tmp_path, then):
+    place = tmp_path / "number"
+    source = DETACHED.format(place=str(place)) + then + RIGHT["3.4"]
+    (row,) = grade(short, [hand_in(tmp_path / "eve.ipynb", RIGHT | {"3.4": source})], seconds=5)
+    assert not psutil.pid_exists(int(place.read_text()))
+    assert row.points("3.1") == POINTS["3.1"]
+    assert (row.verdicts["3.4"][0] == "correct") == (then == "")
 
 
 def test_every_hand_in_gets_a_row_and_a_letter(tmp_path):

@@ -3,11 +3,13 @@
 Here, pip only logs its arguments; tests/slow/test_colab.py installs and runs complete notebooks.
 """
 
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -48,9 +50,9 @@ find_spec("onnxscript") or get_ipython().run_line_magic("pip", 'install -q "anat
 ONNX = re.compile(r"utils\.support\.onnx|import onnx|from onnx")
 
 
-def test_notebooks_share_a_set_up_cell_of_thirteen_lines():
+def test_notebooks_share_a_set_up_cell():
     (cell,) = {set_up_cell(path).replace(EXTRA, "") for path in NOTEBOOKS}
-    assert len([line for line in cell.splitlines() if line]) <= 13
+    assert len([line for line in cell.splitlines() if line]) <= 19
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -59,12 +61,26 @@ def test_set_up_cell_installs_what_the_notebook_needs(path):
     assert (EXTRA in cells[0]) == any(ONNX.search(source) for source in cells[1:])
 
 
+def zip_of(*names: str) -> bytes:
+    """Return a ZIP that holds empty files of these names."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name in names:
+            file.writestr(name, "")
+    return content.getvalue()
+
+
+OURS = zip_of("encoder-main/pyproject.toml", "encoder-main/utils/support/notebook.py")  # as GitHub packs it
+OTHER = zip_of("setup.py", "homework/notebook.py")
+WHEEL = "anatomy_of_a_transformer_encoder-{}-py3-none-any.whl"
+
+
 def run_twice(
-    folder: Path, address: Address | None, neighbours: dict[str, str] | None = None, **variables: str
+    folder: Path, address: Address | None, neighbours: dict[str, bytes] | None = None, **variables: str
 ) -> tuple[str, list[str]]:
     """Run the set-up cell of a copy at this address twice; return its output and the arguments of pip.
 
-    `neighbours` are files next to the notebook, each with its text.
+    `neighbours` are files next to the notebook, each with its content.
     """
     for path in (NOTEBOOKS[0], *(ROOT / name for name in badges.ADDRESS_PATTERNS)):
         copy = folder / path.relative_to(ROOT)
@@ -77,9 +93,9 @@ def run_twice(
     (pip / "__main__.py").write_text(PIP)
     here = folder / "content"
     here.mkdir()
-    for name, text in (neighbours or {}).items():
+    for name, content in (neighbours or {}).items():
         (here / name).parent.mkdir(exist_ok=True)
-        (here / name).write_text(text)
+        (here / name).write_bytes(content)
     # -S skips site.py, so that Python does not find the installed checkout
     own = {"PYTHONPATH": os.pathsep.join([str(pip.parent), *PACKAGES]), "IPYTHONDIR": str(folder / "ipython")}
     environment = {name: value for name, value in os.environ.items() if name != "SERIES"} | own | variables
@@ -117,26 +133,44 @@ def test_copy_without_address_prints_the_remedy(tmp_path):
     assert printed.count(REMEDY) == 2
 
 
-def test_set_up_installs_once_from_the_first_place_it_finds(tmp_path):
+@pytest.mark.parametrize(
+    ("address", "variables", "wanted"),
+    [
+        (Address("ada/encoder", "v1.0"), {}, "https://github.com/ada/encoder/archive/v1.0.zip"),
+        (Address("ada/encoder"), {"SERIES": "./mine.zip"}, "./mine.zip"),
+        (None, {"SERIES": "./mine.zip"}, "./mine.zip"),
+        (None, {}, "encoder-main.zip"),
+    ],
+)
+def test_set_up_installs_once_from_the_first_place_it_finds(tmp_path, address, variables, wanted):
     """The variable, the address, or a file next to the notebook, in this order."""
-    zips = {"encoder-main (1).zip": "", "old.zip": ""}
-    wheels = {"anatomy-0.2.0-py3-none-any.whl": "", "old.zip": "", "notes.txt": ""}
-    for name, address, variables, wanted in (
-        ("wheel", None, {}, "anatomy-0.2.0-py3-none-any.whl"),
-        ("none", None, {}, "encoder-main (1).zip"),
-        ("address", Address("ada/encoder", "v1.0"), {}, "https://github.com/ada/encoder/archive/v1.0.zip"),
-        ("variable", Address("ada/encoder"), {"SERIES": "./mine.zip"}, "./mine.zip"),
-        ("variable alone", None, {"SERIES": "./mine.zip"}, "./mine.zip"),
-    ):
-        (tmp_path / name).mkdir()
-        printed, noted = run_twice(tmp_path / name, address, wheels if name == "wheel" else zips, **variables)
-        assert noted == [f"install --quiet {wanted}"]
-        assert printed.count("True started") == 2
+    printed, noted = run_twice(tmp_path, address, {"encoder-main.zip": OURS}, **variables)
+    assert noted == [f"install --quiet {wanted}"]
+    assert printed.count("True started") == 2
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "wanted"),
+    [
+        ({"Ada_homework.zip": OTHER, WHEEL.format("1.1.0"): b""}, WHEEL.format("1.1.0")),
+        ({WHEEL.format("1.9.0"): b"", WHEEL.format("1.10.0"): b"", "a.zip": OTHER}, WHEEL.format("1.10.0")),
+        ({"encoder-main.zip": OURS, "encoder-main (1).zip": OURS}, "encoder-main (1).zip"),  # the later download
+        ({"encoder-1.2.0.zip": OURS, WHEEL.format("1.1.0"): b""}, "encoder-1.2.0.zip"),
+        ({"encoder-main.zip": OURS, WHEEL.format("1.1.0"): b"", "torch-9-any.whl": b""}, WHEEL.format("1.1.0")),
+        ({WHEEL.format("1.1.0").replace("any", "any (1)"): b"", "our copy.zip": OURS}, "our copy.zip"),
+        ({"Ada_homework.zip": OTHER, "torch-2.13.0-py3-none-any.whl": OTHER, "data.zip": b"cut off"}, None),
+        ({"anatomy.zip": OTHER, "anatomy_of_a_transformer_encoder.zip": b"", "x.whl": OURS, "notes.txt": OURS}, None),
+    ],
+)
+def test_set_up_installs_the_newest_file_of_the_series_and_no_other(tmp_path, neighbours, wanted):
+    printed, noted = run_twice(tmp_path, None, neighbours)
+    assert noted == [f"install --quiet {wanted}"] * bool(wanted)
+    assert printed.count("True started" if wanted else REMEDY) == 2
 
 
 @pytest.mark.parametrize("name", ["utils.py", "utils/__init__.py"])
 def test_set_up_names_a_file_that_shadows_utils(tmp_path, name):
-    printed, noted = run_twice(tmp_path, Address("ada/encoder"), {name: "x = 1"})
+    printed, noted = run_twice(tmp_path, Address("ada/encoder"), {name: b"x = 1"})
     assert noted == []
     assert printed.count("False None") == 2
     assert printed.count(f"{Path(name)} hides our utils: rename or uninstall it, restart the kernel") == 2

@@ -68,9 +68,49 @@ def test_teaching_pages_are_short():
     assert len(COURSE.split()) <= 5100
 
 
-def test_minutes_in_readme_are_up_to_date():
-    times = {name: minutes(teaching.read(number)) for number, name in NOTEBOOKS.items()}
-    assert teaching.update_readme(README, times) == README, "run make rehearse"
+def test_hours_and_counts_in_readme_are_up_to_date():
+    assert teaching.update_readme(README, teaching.numbered_series()) == README, "run make rehearse"
+
+
+def test_the_numbered_series_is_what_readme_counts():
+    series = teaching.numbered_series()
+    assert list(series) == list(NOTEBOOKS.values())
+    assert {name: row[:2] for name, row in series.items()} == {
+        name: minutes(teaching.read(number)) for number, name in NOTEBOOKS.items()
+    }
+    assert sorted(number for *_, numbers in series.values() for number in numbers) == sorted(NUMBERS)
+
+
+ROWS = {f"{number:02}_a.ipynb": (60, 90, {f"{number}.1", f"{number}.2"}) for number in range(12)}
+TABLE = "\n".join(f"| [{name[:2]} A](notebooks/{name}) | do it | 1 / 2 |" for name in ROWS)
+PAGE = f"before\n{teaching.START}\nAll 3 notebooks\n{teaching.END}\n\n{TABLE}\n"
+
+
+def test_readme_is_generated_between_its_markers():
+    page = teaching.update_readme(PAGE, ROWS)
+    assert page.startswith(
+        f"before\n{teaching.START}\nAll 12 notebooks take 12 hours to read, 18 with their 24 exercises. "
+    )
+    assert "The core, 00 to 09, takes 10 hours to read, 15 with exercises.\n" in page
+    assert page.count("| do it | 60 / 90 |") == 12
+    assert teaching.update_readme(page, ROWS) == page
+
+
+@pytest.mark.parametrize(
+    ("text", "series"),
+    [
+        (PAGE, ROWS | {"12_a.ipynb": (1, 2, set())}),  # a notebook more than rows
+        (PAGE, dict(list(ROWS.items())[1:])),
+        (PAGE.replace("| 1 / 2 |", "| - |", 1), ROWS),
+        (PAGE + TABLE, ROWS),
+        (PAGE.replace(teaching.START, ""), ROWS),
+        (PAGE + teaching.END, ROWS),
+        (PAGE + teaching.START, ROWS),
+    ],
+)
+def test_readme_that_does_not_fit_the_series_is_refused(text, series):
+    with pytest.raises(ValueError, match="README needs"):
+        teaching.update_readme(text, series)
 
 
 @every_plan

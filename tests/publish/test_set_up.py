@@ -25,7 +25,7 @@ case "$*" in *"pip config list"*) cat configuration; exit ;; esac
 case "$name $*" in
     *"sys.version_info"*) phase=version ;;
     *"-m venv"*) phase=venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
-    *"-m pip install --quiet"*" uv=="*) phase=uv; cp "$0" .venv/bin/uv ;;
+    *"-m pip install"*" uv=="*) phase=uv; cp "$0" .venv/bin/uv ;;
     *"-m pip install"*) phase=pip; cp "$0" .venv/bin/jupyter ;;
     "uv pip install"*) phase=uvs; cp "$0" .venv/bin/jupyter ;;
     *"-m pytest"*) phase=pytest ;;
@@ -36,6 +36,8 @@ case "$name $*" in
 esac
 echo $phase >> log
 echo $phase "${CHECKPOINT-none}" >> checkpoints
+echo $phase "${MINE-none}" >> mine
+case $phase in lab) for word; do printf '%s\n' "$word"; done > arguments ;; esac
 if [ "$(cat hang)" = $phase ]; then touch hanging; exec sleep 60; fi
 if [ "$(cat fails)" = $phase ]; then exit 1; fi
 case $phase in pip|uvs) ;; *) exit ;; esac
@@ -62,9 +64,9 @@ def project(tmp_path) -> Path:
 def make(project: Path, target: str, *options: str, **variables: str) -> subprocess.Popen:
     """Start `make` in its own process group, with Ctrl-C as in a terminal even in the background."""
     (project / "log").write_text("")
-    environment = {name: value for name, value in os.environ.items() if name != "CHECKPOINT"}
+    environment = {name: value for name, value in os.environ.items() if name not in ("CHECKPOINT", "MINE")}
     return subprocess.Popen(
-        ["make", f"PYTHON={project / 'python'}", "NPM=none", target, *options],
+        ["make", "PYTHON=./python", "NPM=none", target, *options],
         cwd=project,
         env=environment | variables,
         start_new_session=True,
@@ -154,24 +156,80 @@ def test_set_up_is_kept_until_requirements_change(project, name):
 
 
 @pytest.mark.parametrize(
-    ("form", "target", "checkpoint", "wanted"),
+    ("target", "checkpoint", "wanted"),
     [
-        ("environment", "lab", "mybert", "lab {project}/mybert"),
-        ("environment", "test", "./mybert/", "pytest {project}/mybert"),
-        ("command line", "test", "mybert", "pytest {project}/mybert"),
-        ("command line", "lab", "bert-base-uncased", "lab bert-base-uncased"),
+        ("lab", "mybert", "{project}/mybert"),
+        ("pytest", "./mybert/", "{project}/mybert"),
+        ("lab", "my bert (2)", "{project}/my bert (2)"),
+        ("lab", "./a  b/c", "{project}/a  b/c"),
+        ("lab", "it's $HOME `touch ran` $(touch ran)", "{project}/it's $HOME `touch ran` $(touch ran)"),
+        ("lab", "{project}/my bert (2)", "{project}/my bert (2)"),
+        ("lab", "~/my bert", "~/my bert"),  # Python expands it
+        ("lab", "bert-base-uncased", "bert-base-uncased"),
+        ("lab", "o'b/$(touch ran)", "o'b/$(touch ran)"),
     ],
 )
+@pytest.mark.parametrize("form", ["environment", "command line"])
 def test_checkpoint_folder_is_relative_to_the_root(project, form, target, checkpoint, wanted):
     """Kernels start in notebooks/, so a relative path is made absolute; a name on the Hub is unchanged."""
-    (project / "mybert").mkdir()
-    (project / "mybert" / "config.json").touch()
+    checkpoint, wanted = (text.replace("{project}", str(project)) for text in (checkpoint, wanted))
+    if wanted != checkpoint or "project" in checkpoint:
+        (project / checkpoint).mkdir(parents=True)
+        (project / checkpoint / "config.json").touch()
+    goal = target.replace("pytest", "test")
     if form == "environment":
-        process = make(project, target, CHECKPOINT=checkpoint)
+        process = make(project, goal, CHECKPOINT=checkpoint)
     else:
-        process = make(project, target, f"CHECKPOINT={checkpoint}")
+        process = make(project, goal, f"CHECKPOINT={checkpoint}")
     assert process.wait(timeout=20) == 0
-    assert (project / "checkpoints").read_text().splitlines()[-1] == wanted.format(project=project)
+    assert (project / "checkpoints").read_text().splitlines()[-1] == f"{target} {wanted}"
+    assert not (project / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("goals", "mine", "wanted"),
+    [
+        ("lab", None, {"lab": ""}),
+        ("lab", "parts of mine", {"lab": "parts of mine"}),
+        ("lab", "off", {"lab": "off"}),
+        ("cpu-torch lab", None, {"lab": ""}),
+        ("lab cpu-torch", "~/$mine", {"lab": "~/$mine"}),
+        ("-j2 cpu-torch lab", None, {"lab": ""}),
+        ("-j2 lab ARGS=--no-browser", None, {"lab": ""}),
+        ("test", None, {"pytest": "off"}),
+        ("quick", "parts", {"pytest": "off"}),
+        ("lab test", "parts", {"lab": "parts", "pytest": "off"}),
+        ("test lab", None, {"lab": "", "pytest": "off"}),
+    ],
+)
+def test_readers_parts_run_in_lab_only(project, goals, mine, wanted):
+    process = make(project, *goals.split(), **({} if mine is None else {"MINE": mine}))
+    assert process.wait(timeout=20) == 0
+    found = dict(line.split(" ", 1) for line in (project / "mine").read_text().splitlines())
+    assert {phase: found[phase] for phase in ("lab", "pytest") if phase in found} == wanted
+
+
+@pytest.mark.parametrize(
+    "name", ["my encoder", "a`touch ran`", "$(touch ran)", "$HOME", "it's", 'a"b', "a;touch ran", "ü&#"]
+)
+def test_lab_opens_a_clone_in_any_folder(project, name):
+    clone = project.rename(project.parent / name)
+    (clone / "python").write_text(STUB)
+    assert make(clone, "lab", HOME="/nowhere").wait(timeout=20) == 0
+    assert f"--ServerApp.root_dir={clone}" in (clone / "arguments").read_text("utf-8").splitlines()
+    assert not [*clone.rglob("ran")]
+
+
+@pytest.mark.parametrize(
+    "ref", ["v1.0", "`touch${IFS}ran`", "$(shell touch ran)", "$(touch${IFS}ran)", '"; touch ran; "', "-x"]
+)
+@pytest.mark.parametrize("form", ["environment", "command line"])
+def test_branch_names_reach_no_shell(project, form, ref):
+    (project / "python").write_text(f'#!/bin/sh\nprintf "%s\n" "$@" > {project}/arguments\n')
+    process = make(project, "badges", REF=ref) if form == "environment" else make(project, "badges", f"REF={ref}")
+    assert process.wait(timeout=20) == 0
+    assert (project / "arguments").read_text().splitlines() == ["publish/badges.py", f"--ref={ref}"]
+    assert not (project / "ran").exists()
 
 
 def test_lab_stops_without_its_checkpoint(project):

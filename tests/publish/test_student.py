@@ -9,10 +9,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from publish import badges
+from publish import badges, student
 from publish.notebooks import ROOT
 from publish.student import strip_dead_links, write_copy
 from tests.helpers import needs_make
+from utils.support import files
 
 LINK = re.compile(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)")
 
@@ -111,6 +112,30 @@ def test_copy_has_the_code_of_the_series(copy):
             for root in (ROOT, copy)
         )
         assert here == there
+
+
+@pytest.mark.parametrize(
+    ("step", "calls"), [("copytree", 2), ("copy", 5), ("set_address", 9), ("save", 9), ("flush", 99), ("rename", 2)]
+)
+def test_interrupted_copy_leaves_nothing(tmp_path, monkeypatch, step, calls):
+    """The processes that are killed leave a hidden folder at most, and no solution in it."""
+    module = {"copytree": shutil, "copy": shutil, "set_address": badges, "flush": files, "rename": Path}.get(
+        step, student
+    )
+    real, taken = getattr(module, step), []
+
+    def interrupt(*arguments, **options):
+        taken.append(step)
+        if len(taken) == calls:
+            found = [path.read_text("utf-8") for path in tmp_path.glob(".saving-*/**/*.ipynb")]
+            assert not [text for text in found if "Our version</b>" in text]
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(module, step, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_copy(tmp_path / "copy")
+    assert not os.path.lexists(tmp_path / "copy")
 
 
 def test_write_copy_refuses_existing_folder(copy):

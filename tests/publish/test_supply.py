@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 from tests.helpers import ROOT, project_paths
 from tests.repository import NAME, canonical, project, requirements
@@ -167,14 +168,51 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 def test_workflow_actions_are_pinned_to_commits():
     for path in WORKFLOWS:
         used = re.findall(r"uses: (\S+)", path.read_text("utf-8"))
-        assert [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action)] == []
+        ours = {f"./.github/workflows/{path.name}" for path in WORKFLOWS}
+        assert [name for name in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name) and name not in ours] == []
+
+
+def test_images_have_a_digest_and_a_user():
+    """The devcontainer is the first stage of the Containerfile."""
+    stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", (ROOT / "Containerfile").read_text("utf-8"), re.M)
+    names = {name for _, name in stages if name}
+    assert [image for image, _ in stages if image not in names and not re.search("@sha256:[0-9a-f]{64}$", image)] == []
+    settings = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    assert "image" not in settings
+    assert settings["build"]["target"] in names
+    assert settings["remoteUser"] == "student"
+
+
+def test_npm_packages_are_locked():
+    """Those of pages, tests and the book have their hash in code: see `explorer.npm`."""
+    lock = json.loads((ROOT / ".ci" / "package-lock.json").read_text("utf-8"))["packages"]
+    assert lock.pop("")["devDependencies"] == json.loads((ROOT / ".ci" / "package.json").read_text())["devDependencies"]
+    assert len(lock) > 5
+    assert [name for name, package in lock.items() if not package["integrity"].startswith("sha512-")] == []
+    assert [name for name, package in lock.items() if "resolved" in package] == []  # which names a registry
+    commands = [(ROOT / "Makefile").read_text("utf-8"), *(path.read_text("utf-8") for path in WORKFLOWS)]
+    assert not re.search(r"(npm|NPM\)) (install|i|exec)\b|\bnpx\b", "\n".join(commands))
 
 
 def test_self_hosted_runner_runs_no_pull_requests():
+    """A label and a list of labels both work, and the weekly run has the job, too."""
     jobs = [job for path in WORKFLOWS for job in re.split(r"\n  (?=\w+:\n)", path.read_text("utf-8"))]
-    own = [job for job in jobs if "runs-on: ${{ vars." in job]
-    assert len(own) == 1
-    assert "\n    if: vars.GPU_RUNNER != '' && github.event_name != 'pull_request'\n" in own[0]
+    (own,) = (job for job in jobs if "runs-on: ${{ " in job and "vars." in job.partition("runs-on:")[2].splitlines()[0])
+    assert "\n    if: vars.GPU_RUNNER != '' && github.event_name != 'pull_request'\n" in own
+    assert "startsWith(vars.GPU_RUNNER, '[') && fromJSON(vars.GPU_RUNNER) || vars.GPU_RUNNER }}" in own
+    callers = [path.name for path in WORKFLOWS if "uses: ./.github/workflows/gpu.yml" in path.read_text("utf-8")]
+    assert callers == ["validate.yml", "weekly.yml"]
+
+
+def test_validation_on_a_gpu_is_at_most_one_release_old():
+    line = (ROOT / "benchmarks" / "gpu.md").read_text("utf-8").splitlines()[0]
+    pattern = (
+        r"last validated: version (\S+), commit [0-9a-f]{7,}, .+, torch [\d.]+, \d{4}-\d\d-\d\d, [\d,]+ of [\d,]+ cells"
+    )
+    validated = Version(re.fullmatch(pattern, line)[1])
+    releases = re.findall(r"^## \[(\d\S*)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    newest, before = map(Version, releases[:2])
+    assert before <= validated <= newest, "run make test DEVICE=cuda, and write what it gave into benchmarks/gpu.md"
 
 
 def test_workflows_with_write_access_need_write_access():

@@ -13,11 +13,12 @@ from utils.attention import scaled_dot_product_attention
 from utils.embeddings import Embeddings
 
 NAMES = ["Ada Berg", "Bo Chen", "李雷"]
+SECRET = "a secret of ours"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_answers_agree_with_the_modules(name):
-    of = numbers(name)
+    of = numbers(name, SECRET)
     found = answers(of)
     query, key, value = (
         torch.zeros(of["B"], *size) for size in ((of["S"], of["D"]), (of["T"], of["D"]), (of["T"], of["W"]))
@@ -37,15 +38,21 @@ def test_answers_agree_with_the_modules(name):
 def test_each_student_has_the_same_numbers_again_and_not_those_of_others(tmp_path):
     (tmp_path / "students.txt").write_text("\n".join(NAMES), "utf-8")
     command = [sys.executable, "-m", "publish.variants", str(tmp_path / "students.txt")]
-    first, again = (subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2))
+    first, again, other = (
+        subprocess.run([*command, secret], capture_output=True, text=True, check=True).stdout
+        for secret in (SECRET, SECRET, f"{SECRET}, too")
+    )
     assert first == again
+    lines = [[line for line in text.splitlines() if line.startswith("| ")] for text in (first, other)]
+    assert [mine == theirs for mine, theirs in zip(*lines, strict=True)] == [True] * 2 + [False] * len(NAMES)
     questions = [part.split("\n\n", 1)[1] for part in first.split("## ")[1:4]]
     assert len(set(questions)) == len(NAMES)
     assert all(part.count("?") == len(QUESTIONS) for part in questions)
     assert all(f"| {name} |" in first for name in NAMES)
 
 
-def test_a_missing_file_is_named():
-    done = subprocess.run([sys.executable, "-m", "publish.variants", "nowhere"], capture_output=True, text=True)
+@pytest.mark.parametrize("words", [["nowhere", SECRET], [__file__], [__file__, "short"]])
+def test_a_missing_file_or_secret_is_named(words):
+    done = subprocess.run([sys.executable, "-m", "publish.variants", *words], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "FILE has the name of a student in each line" in done.stderr
+    assert "FILE has the name of a student in each line, and SECRET at least 12 characters" in done.stderr
