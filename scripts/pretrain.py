@@ -55,7 +55,7 @@ from utils.support.batches import device_of, evaluation_mode
 from utils.support.checkpoint import missing_sizes, wrap_read_errors
 from utils.support.checks import check_config, check_heads, check_size, check_tokenizer
 from utils.support.datasets import imdb_reviews, text_hash
-from utils.support.files import write_file
+from utils.support.files import as_path, write_file
 from utils.support.neighbour_counts import NeighbourCounts
 from utils.support.tables import read_texts, text_file
 from utils.tokenization import WordPieceTokenizer
@@ -216,7 +216,7 @@ def read_options() -> tuple[Settings, argparse.Namespace]:
     if options.until is not None:
         check_size("--until", options.until)
     settings = Settings(**{name: getattr(options, name) for name in asdict(Settings())})
-    options.folder, options.config = options.folder.expanduser(), read_config(options)
+    options.folder, options.config = as_path(options.folder), read_config(options)
     if options.data is None and (options.cased or options.tokenizer):
         raise ValueError("--cased and --tokenizer need --data: the IMDB reviews are read as in notebook 11")
     for path in options.data or ():

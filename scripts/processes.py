@@ -7,14 +7,16 @@ from pathlib import Path
 
 import torch
 from accelerate import Accelerator
-from filelock import FileLock, Timeout
 from torch import Tensor
 
+from utils.support.characters import replace_unprintable
 from utils.support.checks import check_between, check_size
+from utils.support.files import locked
 
 
 def new_parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser with the options that all programs have; the description keeps its lines."""
+    replace_unprintable()
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limit", type=int, metavar="N", help="use only the first N texts")
     parser.add_argument("--cpu", action="store_true", help="use the CPU even if a GPU is available")
@@ -36,7 +38,7 @@ def exit_on_error(errors: tuple[type[Exception], ...] = (OSError, TypeError, Val
     try:
         yield
     except errors as error:
-        raise SystemExit(str(error)) from error
+        raise SystemExit("\n".join([str(error), *getattr(error, "__notes__", [])])) from error
 
 
 def start(cpu: bool) -> Accelerator:
@@ -56,17 +58,9 @@ def exclusive_lock(folder: Path, accelerator: Accelerator) -> Iterator[None]:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".run.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise OSError(
-            f"another run is using {folder}: wait for it to finish, stop it, or choose another folder"
-        ) from error
-    try:
+    problem = f"another run is using {folder}: wait for it to finish, stop it, or choose another folder"
+    with locked(folder / ".run.lock", problem):
         yield
-    finally:
-        lock.release()
 
 
 def share(items: Sequence, accelerator: Accelerator) -> Sequence:

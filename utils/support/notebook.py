@@ -24,8 +24,8 @@ def start(seed: int = 0) -> torch.device:
 
     The device is that of the environment variable DEVICE, else cuda, else cpu. Also prints a line if the notebook
     belongs to another copy of the series than the installed one. On Linux, torch allocates pages of 2 MB,
-    and memory that a cell has freed is returned to the system. ImportError if a file of the
-    reader's, such as a views.py next to the notebook, hides a package of the series.
+    and memory that a cell has freed is returned to the system. ValueError for a DEVICE that does not exist, ImportError
+    if a file of the reader's, such as a views.py next to the notebook, hides a package of the series.
     """
     check_that_nothing_hides("views", "exercises")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
@@ -44,7 +44,7 @@ def start(seed: int = 0) -> torch.device:
     if (shell := get_ipython()) is not None:
         set_matplotlib_formats("retina")  # twice the resolution, as laptop screens have
         shell.events.register("post_execute", trim_memory)  # once, however often this cell runs
-    device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+    device = chosen_device()
     versions = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
     print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")
     if checkpoint_name() != DEFAULT_CHECKPOINT:
@@ -57,6 +57,17 @@ def start(seed: int = 0) -> torch.device:
     if short := size_warning(checkpoint_name()):
         print(short)
     return device
+
+
+def chosen_device() -> torch.device:
+    """Return the device of the environment variable DEVICE, else cuda, else cpu; ValueError if it cannot be used."""
+    best = "cuda" if torch.cuda.is_available() else "cpu"
+    name = os.environ.get("DEVICE") or best
+    try:
+        torch.zeros(1, device=name).item()
+    except Exception as error:  # each kind of device raises its own type
+        raise ValueError(f"DEVICE={name} cannot be used here: write DEVICE={best}, or leave it out") from error
+    return torch.device(name)
 
 
 def trim_memory() -> None:
