@@ -55,7 +55,7 @@ def add_lora(
     chosen = [name for name in linear if name.endswith(tuple(ends))]
     if not ends or not all(any(name.endswith(end) for name in linear) for end in ends):
         known = ", ".join(sorted({name.partition(".")[2] for name in linear}))
-        raise ValueError(f"only={only!r:.80} must name layers, or ends of their names, each of them one of {known}")
+        raise ValueError(f"only={only!r:.80} must name layers, or ends of their names, each of them from: {known}")
     model.encoder.requires_grad_(False)
     for name in chosen:
         layers.set_submodule(name, kind(linear[name], rank, alpha))

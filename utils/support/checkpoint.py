@@ -259,7 +259,7 @@ def weight_files(folder: Path) -> list[Path]:
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if not (folder / INDEX).is_file():
-        raise ValueError(f"{folder} has no weights ({WEIGHTS}): {without_weights(folder)}")
+        raise ValueError(f"{folder} has {without_weights(folder)}")
     with wrap_read_errors(folder / INDEX):
         names = sorted({str(name) for name in json.loads((folder / INDEX).read_text("utf-8"))["weight_map"].values()})
     for name in names:
@@ -275,15 +275,15 @@ def weight_files(folder: Path) -> list[Path]:
 def without_weights(folder: Path) -> str:
     """Return what a folder has instead of its weights, and what to do, as the end of an error message."""
     files = sorted(path.name for path in folder.iterdir())
-    found = f"its files are {', '.join(files[:20])}"
     endings = {Path(name).suffix for name in files}
+    found = f"no weights ({WEIGHTS}), only {', '.join(files[:20])}"
     if endings & {".part", ".incomplete", ".crdownload"} or folder.parent.name == "snapshots":
         return f"{found}. Its download is not complete, or the Hub has no weights in safetensors: download it again"
     if ".safetensors" in endings:
         return f"{found}. Give its weights this name, or download {INDEX}, too, if they are in several files"
-    if endings & {".bin", ".pt", ".pth", ".ckpt"}:
-        return f"{found}. Pickled weights can run code when loaded: load and save them with transformers"
-    return f"{found}. Copy its weights there, or download it again"
+    if pickled := ", ".join(name for name in files if name.endswith((".bin", ".pt", ".pth", ".ckpt"))):
+        return f"only pickled weights ({pickled}), which can run code when loaded: save them again with transformers"
+    return f"{found}: copy its weights there, or download it again"
 
 
 def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":

@@ -62,7 +62,8 @@ def start(seed: int = 0) -> torch.device:
 def chosen_device() -> torch.device:
     """Return the device of the environment variable DEVICE, else cuda, else cpu; ValueError if it cannot be used."""
     best = "cuda" if torch.cuda.is_available() else "cpu"
-    name = os.environ.get("DEVICE") or best
+    if not (name := os.environ.get("DEVICE")):
+        return torch.device(best)
     try:
         torch.zeros(1, device=name).item()
     except Exception as error:  # each kind of device raises its own type
