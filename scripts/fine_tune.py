@@ -373,11 +373,11 @@ class FineTuning:
         try:
             self.model.save(self.options.save, self.tokenizer, self.classes, dry_run=dry_run)
         except (OSError, ValueError) as error:
-            if not dry_run and not hasattr(error, "__notes__"):  # with a note it is kept next to the folder
-                kept = Path(tempfile.mkdtemp(prefix="unsaved-"), "model")
-                self.model.save(kept, self.tokenizer, self.classes)
-                error.add_note(f"What was to be saved is in {kept}")
-            raise
+            if dry_run:
+                raise
+            kept = Path(tempfile.mkdtemp(prefix="unsaved-"), "model")
+            self.model.save(kept, self.tokenizer, self.classes)
+            raise OSError(f"{error}\nThe trained model is in {kept}") from error
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ def exit_on_error(errors: tuple[type[Exception], ...] = (OSError, TypeError, Val
     try:
         yield
     except errors as error:
-        raise SystemExit("\n".join([str(error), *getattr(error, "__notes__", [])])) from error
+        raise SystemExit(str(error)) from error
 
 
 def start(cpu: bool) -> Accelerator:

@@ -35,13 +35,7 @@ class LoRA(nn.Module):
         return linear
 
 
-def add_lora(
-    model: nn.Module,
-    rank: int = 8,
-    alpha: float = 16.0,
-    only: Collection[str] | None = None,
-    kind: type[nn.Module] = LoRA,
-) -> None:
+def add_lora(model: nn.Module, rank: int = 8, alpha=16.0, only: Collection[str] | None = None, kind=LoRA) -> None:
     """Freeze a model's encoder, and wrap each linear layer of its layers in a LoRA; the head stays trainable.
 
     `only` limits this to the layers whose names end so, such as ("query", "value"), as target_modules does in peft.
@@ -52,13 +46,13 @@ def add_lora(
         raise ValueError("the model has LoRA already: call merge_lora(model) first, or load the model again")
     linear = {name: module for name, module in layers.named_modules() if isinstance(module, nn.Linear)}
     ends = [""] if only is None else [f".{end}" for end in ([only] if isinstance(only, str) else only)]
-    chosen = [name for name in linear if name.endswith(tuple(ends))]
     if not ends or not all(any(name.endswith(end) for name in linear) for end in ends):
         known = ", ".join(sorted({name.partition(".")[2] for name in linear}))
         raise ValueError(f"only={only!r:.80} must name layers, or ends of their names, each of them from: {known}")
     model.encoder.requires_grad_(False)
-    for name in chosen:
-        layers.set_submodule(name, kind(linear[name], rank, alpha))
+    for name, module in linear.items():
+        if name.endswith(tuple(ends)):
+            layers.set_submodule(name, kind(module, rank, alpha))
 
 
 def merge_lora(model: nn.Module) -> None:

@@ -184,7 +184,7 @@ def add_distances(folder) -> None:
 OFFICIAL = {
     "names of nn.DataParallel": (
         lambda folder: prefix_weights(folder, "module."),
-        " has the weight module.embeddings.LayerNorm.bias: a wrapper adds a part of the name: save the model inside it",
+        " has the weight module.embeddings.LayerNorm.bias: take the model out of its wrapper: model.module or",
     ),
     "names of torch.compile": (
         lambda folder: prefix_weights(folder, "_orig_mod."),

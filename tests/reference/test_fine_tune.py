@@ -401,7 +401,7 @@ def test_model_is_kept_elsewhere_if_it_cannot_be_saved_after_the_training(tmp_pa
     said = refused("--data", own, "--checkpoint", tiny, "--epochs", 1, "--save", tmp_path / "saved")
     assert "saved contains thesis.txt, which is not a file of a model: save into a new folder\n" in said
     (kept,) = tmp_path.glob("unsaved-*/model")
-    assert said.endswith(f"\nWhat was to be saved is in {kept}")
+    assert said.endswith(f"\nThe trained model is in {kept}")
     assert TransformerForSequenceClassification.from_checkpoint(kept).config.num_labels == 2
 
 

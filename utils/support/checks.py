@@ -39,16 +39,14 @@ DTYPES = {  # content of a tensor: the valid dtypes, their name in messages, and
     "choices": ((torch.bool,), "True and False", "bool"),
     "numbers": ((*FLOATS, *IDS, torch.bool, torch.int16, torch.int8, torch.uint8), "real numbers", "float"),
 }
-FOREIGN_NAMES = {  # a part of a weight's name that is not the model's own: where it comes from, and what to do
-    r"lora_|\.(base_layer|modules_to_save)\.|\.(down|up)$": "LoRA or another adapter is not merged: call "
-    "merge_lora(model), or merge_and_unload() of peft, and save the model again",
-    r"(weight|bias)_mask$": "pruned: call torch.nn.utils.prune.remove for each pruned weight, and save the model again",
-    r"\.parametrizations\.": "parametrized: call torch.nn.utils.parametrize.remove_parametrizations, and save again",
-    r"weight_g$": "normalized: call torch.nn.utils.remove_weight_norm, and save the model again",
-    r"weight_u$": "normalized: call torch.nn.utils.remove_spectral_norm, and save the model again",
-    r"_packed_params|zero_point$|qweight|absmax$|\.SCB$": "quantized: save it without quantization",
-    r"(^|\.)(module|_orig_mod)\.": "a wrapper adds a part of the name: save the model inside it, model.module "
-    "(DataParallel) or model._orig_mod (torch.compile)",
+FOREIGN_NAMES = {  # the end or a part of a weight's name that is not the model's own: what to do before it is saved
+    r"lora_|\.(base_layer|modules_to_save)\.|\.(down|up)$": "merge LoRA (merge_lora, or merge_and_unload of peft)",
+    r"(weight|bias)_mask$": "call torch.nn.utils.prune.remove for what is pruned",
+    r"\.parametrizations\.": "call torch.nn.utils.parametrize.remove_parametrizations",
+    r"weight_g$": "call torch.nn.utils.remove_weight_norm",
+    r"weight_u$": "call torch.nn.utils.remove_spectral_norm",
+    r"_packed_params|zero_point$|qweight|absmax$|\.SCB$": "take the model from before it was quantized",
+    r"(^|\.)(module|_orig_mod)\.": "take the model out of its wrapper: model.module or model._orig_mod",
 }
 VALIDATED_TOKENIZERS = WeakKeyDictionary()  # tokenizer: the vocab_size that its vocabulary was found to fit
 
@@ -184,9 +182,9 @@ def check_activation(name: str, known: Collection[str], field: str = "hidden_act
 
 def check_names(where: Path | str, names: Iterable[str]) -> None:
     """Raise ValueError, with what to do, for a weight whose name comes from a wrapper, LoRA, pruning and the like."""
-    for pattern, problem in FOREIGN_NAMES.items():
+    for pattern, remedy in FOREIGN_NAMES.items():
         if found := min(filter(re.compile(pattern).search, names), default=""):
-            raise ValueError(f"{where} has the weight {found}: {problem}")
+            raise ValueError(f"{where} has the weight {found}: {remedy}, and save the model again")
 
 
 def check_weights(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor], remedy: str = "") -> None:

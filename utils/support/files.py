@@ -89,14 +89,13 @@ def check_destination(path: str | os.PathLike, kind: str) -> Path:
 
 @contextmanager
 def explain_errors(path: Path) -> Iterator[None]:
-    """Turn system errors into an OSError that names the path and a remedy, and keeps the notes."""
+    """Turn system errors into an OSError that names the path and a remedy."""
     try:
         yield
     except (OSError, SafetensorError) as error:
-        remedy = "choose a writable folder on a disk with enough space"
-        explained = OSError(f"{path} could not be saved ({error}): {remedy}")
-        explained.__notes__ = getattr(error, "__notes__", [])
-        raise explained from error
+        raise OSError(
+            f"{path} could not be saved ({error}): choose a writable folder on a disk with enough space"
+        ) from error
 
 
 def write_file(path: str | os.PathLike, content: str | bytes, *, dry_run: bool = False) -> Path:
@@ -116,8 +115,8 @@ def replacement(
     """Yield a path for a new file or folder, which replaces the one at `path` at the end, with its permissions.
 
     `find_problem` returns why a folder must not be replaced, or "". A file is replaced atomically, a folder except for
-    the instant between two renames: see `staging_dir`. `dry_run` tries everything else, and changes nothing. If the
-    last step fails, the old one is back in its place, and a note to the error says where the new one was kept.
+    the instant between two renames: see `staging_dir`. What cannot be renamed is replaced file by file: see `swap`.
+    `dry_run` tries everything else, and changes nothing.
     """
     with explain_errors(path), staging_dir(path) as staging:
         new = staging / "new"
@@ -128,47 +127,31 @@ def replacement(
                 flush(part)
             if (earlier := path / part.relative_to(new)).exists():
                 copy_mode(earlier, part)
-        if dry_run:
-            if path.exists():  # what cannot be renamed must take new content
-                with tempfile.TemporaryFile(dir=path) if path.is_dir() else path.open("rb+"):
-                    pass
-            return
-        try:
-            swap(staging, path, find_problem)
-        except BaseException as error:
-            kept = Path(tempfile.mkdtemp(prefix="unsaved-", dir=path.parent), path.name)
-            move(new, kept)
-            error.add_note(f"What was to be saved is in {kept}")
-            raise
+        if dry_run:  # what cannot be renamed must take new files
+            with tempfile.TemporaryFile(dir=path if path.is_dir() else path.parent):
+                return
+        swap(new, path, staging / "old", find_problem)
 
 
-def swap(staging: Path, path: Path, find_problem: Callable[[Path], str]) -> None:
-    """Replace the old file or folder by the new one in the staging folder.
+def swap(new: Path, path: Path, old: Path, find_problem: Callable[[Path], str]) -> None:
+    """Rename a folder to `old`, and the new one to `path`; or copy, if that fails.
 
-    By renaming, or by copying what cannot be renamed: a mount point, a folder of an image's lower layer or of an object
-    store. A file "copying" marks that the copy is not complete, and that the backup is.
+    Mount points, folders from an image's lower layer and those of object stores cannot be renamed. The new one is
+    then in a folder unsaved-… beside, until its copy is complete; an error names it.
     """
-    new, old, copying = staging / "new", staging / "old", staging / "copying"
     with suppress(OSError):
         if path.is_dir():
             path.rename(old)
             raise_problem(path, find_problem(old))  # no other program can add files to it now
         new.replace(path)
         return
-    if path.exists():
-        copy(path, old)
-        raise_problem(path, find_problem(old))
-    copying.touch()
-    copy(new, path)
-    copying.unlink()
-
-
-def move(source: Path, target: Path) -> None:
-    """Rename a file or folder, or copy it where that fails."""
+    kept = Path(tempfile.mkdtemp(prefix="unsaved-", dir=path.parent), path.name)
+    shutil.move(new, kept)
     try:
-        source.replace(target)
-    except OSError:
-        copy(source, target)
+        copy(kept, path)
+    except OSError as error:
+        raise OSError(f"{error}; what was to be saved is in {kept}") from error
+    shutil.rmtree(kept.parent)
 
 
 def copy(source: Path, target: Path) -> None:
@@ -180,18 +163,13 @@ def copy(source: Path, target: Path) -> None:
     if source.is_dir():
         target.mkdir(exist_ok=True)
         for part in sorted(target.iterdir()):
-            remove(part)
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
         for part in sorted(source.iterdir(), reverse=True):
             copy(part, target / part.name)
     else:
         shutil.copyfile(source, target)
         flush(target)
     copy_mode(source, target)
-
-
-def remove(path: Path) -> None:
-    """Remove a file or folder, if it exists."""
-    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def copy_mode(source: Path, target: Path) -> None:
@@ -234,14 +212,10 @@ def staging_path(path: Path) -> Path:
 
 def clear(staging: Path, path: Path) -> None:
     """Remove a staging folder, after restoring what it replaced unless the replacement is complete."""
-    old, copying = staging / "old", staging / "copying"
-    if old.exists() and (copying.exists() or not path.exists()):
-        copying.touch()
-        move(old, path)
-        copying.unlink()
-    elif copying.exists():
-        remove(path)
-    remove(staging)
+    if (staging / "old").exists() and not path.exists():
+        (staging / "old").rename(path)
+    if staging.exists():
+        shutil.rmtree(staging)
 
 
 @contextmanager
