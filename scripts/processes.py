@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import torch
 from accelerate import Accelerator
@@ -11,7 +10,6 @@ from torch import Tensor
 
 from utils.support.characters import replace_unprintable
 from utils.support.checks import check_between, check_size
-from utils.support.files import locked
 
 
 def new_parser(description: str | None) -> argparse.ArgumentParser:
@@ -46,21 +44,6 @@ def start(cpu: bool) -> Accelerator:
     on_gpu = torch.cuda.is_available() and not cpu
     bfloat16 = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     return Accelerator(cpu=cpu, mixed_precision="bf16" if bfloat16 else "no")
-
-
-@contextmanager
-def exclusive_lock(folder: Path, accelerator: Accelerator) -> Iterator[None]:
-    """Lock a folder against other runs; OSError if another run has locked it.
-
-    The main process holds the lock, on a hidden file in the folder, until it ends, even if it is killed.
-    """
-    if not accelerator.is_main_process:
-        yield
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    problem = f"another run is using {folder}: wait for it to finish, stop it, or choose another folder"
-    with locked(folder / ".run.lock", problem):
-        yield
 
 
 def share(items: Sequence, accelerator: Accelerator) -> Sequence:

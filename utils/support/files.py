@@ -145,11 +145,13 @@ def swap(new: Path, path: Path, old: Path, find_problem: Callable[[Path], str]) 
             raise_problem(path, find_problem(old))  # no other program can add files to it now
         new.replace(path)
         return
-    kept = Path(tempfile.mkdtemp(prefix="unsaved-", dir=path.parent), path.name)
+    kept, is_new = Path(tempfile.mkdtemp(prefix="unsaved-", dir=path.parent), path.name), not path.exists()
     shutil.move(new, kept)
     try:
         copy(kept, path)
     except OSError as error:
+        if is_new:
+            shutil.rmtree(path, ignore_errors=True)
         raise OSError(f"{error}; what was to be saved is in {kept}") from error
     shutil.rmtree(kept.parent)
 

@@ -49,13 +49,15 @@ def start(seed: int = 0) -> torch.device:
     print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")
     if checkpoint_name() != DEFAULT_CHECKPOINT:
         print(f"The text describes {DEFAULT_CHECKPOINT}: your checkpoint gives other numbers and other heads.")
+        with suppress(OSError, ValueError):  # reported by the cell that loads it
+            if lacks := missing_sizes(load_config()):
+                smaller = f"This checkpoint is smaller than what the notebooks look at ({lacks})"
+                print(f"{smaller}: use a larger one, or expect some cells to fail")
     if (checkout := other_checkout(Path.cwd())) is not None:
         print(
             f"This notebook is in {checkout}, but Python imports the series from {Path(__file__).parents[2]}. "
             f'If you changed the code there, choose its .venv as the kernel, or run %pip install -e "{checkout}"'
         )
-    if short := size_warning(checkpoint_name()):
-        print(short)
     return device
 
 
@@ -94,19 +96,3 @@ def other_checkout(folder: Path) -> Path | None:
         if (parent / "utils" / "support" / "notebook.py").is_file() and (parent / "exercises").is_dir():
             return None if parent == Path(__file__).parents[2] else parent
     return None
-
-
-def size_warning(checkpoint: str) -> str:
-    """Return a warning if a checkpoint is smaller than what the notebooks look at, or an empty string."""
-    if checkpoint == DEFAULT_CHECKPOINT:
-        return ""
-    try:
-        config = load_config(checkpoint)
-    except (OSError, ValueError):  # reported by the cell that loads it
-        return ""
-    if not (lacks := missing_sizes(config)):
-        return ""
-    return (
-        f"This checkpoint is smaller than what the notebooks look at ({lacks}): "
-        "use a larger one, or expect some cells to fail"
-    )
