@@ -25,6 +25,7 @@ from transformers import AutoConfig, AutoTokenizer, BertConfig, ModernBertConfig
 from utils.support.checks import (
     MAX_LAYERS,
     check_config,
+    check_finite_weights,
     check_modern_config,
     check_names,
     check_size,
@@ -290,8 +291,9 @@ def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
     """Load a transformers model of any family, with eager attention and exactly the weights in the folder.
 
     `kind` is a class such as AutoModel; `options` go to its `from_pretrained`. ValueError, with the folder, for any
-    exception of the library, for missing and mis-shaped weights, which it would initialize at random, and for weights
-    inside the model that it would ignore. The pooler, which no layer needs, may be missing, and a head may be ignored.
+    exception of the library, for missing and mis-shaped weights, which it would initialize at random, for weights
+    inside the model that it would ignore, and for NaN. The pooler, which no layer needs, may be missing, and a head may
+    be ignored.
     """
     check_holds_model(folder)
     if not any((folder / name).is_file() for name in PICKLED):
@@ -311,6 +313,7 @@ def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
         "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
     }
     raise_if_any(f"the weights in {folder} do not fit its {CONFIG}", problems)
+    check_finite_weights(dict(model.named_parameters()))
     return model
 
 
