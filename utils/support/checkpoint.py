@@ -296,13 +296,14 @@ def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
     be ignored.
     """
     check_holds_model(folder)
-    if not any((folder / name).is_file() for name in PICKLED):
-        weight_files(folder)
     options |= {"attn_implementation": "eager", "trust_remote_code": False}
     options |= {"ignore_mismatched_sizes": True, "output_loading_info": True}
-    with wrap_read_errors(folder, ""), without_report():
+    with wrap_read_errors(folder, ""):
         config = options.pop("config", None) or AutoConfig.from_pretrained(folder, trust_remote_code=False)
         config._attn_implementation = "eager"  # whatever config.json says under one of several names
+    if not any((folder / name).is_file() for name in PICKLED):
+        weight_files(folder)
+    with wrap_read_errors(folder, ""), without_report():
         model, report = kind.from_pretrained(folder, config=config, **options)
     check_names(folder, report["unexpected_keys"])
     parts, prefix = dict(model.named_children()), f"{model.base_model_prefix}."
