@@ -137,7 +137,7 @@ def swap(new: Path, path: Path, old: Path, find_problem: Callable[[Path], str]) 
     """Rename a folder to `old`, and the new one to `path`; or copy, if that fails.
 
     Mount points, folders from an image's lower layer and those of object stores cannot be renamed. The new one is
-    then in a folder unsaved-… beside, until its copy is complete; an error names it.
+    then in a folder unsaved-… next to it, until its copy is complete; an error names it.
     """
     with suppress(OSError):
         if path.is_dir():
