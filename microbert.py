@@ -164,6 +164,7 @@ if __name__ == "__main__":
     folder = os.environ.get("CHECKPOINT") or (package and Path(package.origin).parent / "model") or "no model"
     if len(sys.argv) < 3 or not all(Path(folder, name).is_file() for name in ("config.json", "model.safetensors")):
         sys.exit('usage: python microbert.py "a text" "another text" ..., after `make lab` or with CHECKPOINT=folder')
+    getattr(sys.stdout, "reconfigure", dict)(errors="replace")  # letters that the output lacks
     model = Checkpoint(folder)
     first, *others = (embed(text, model) for text in sys.argv[1:])
     for text, other in zip(sys.argv[2:], others):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from exercises.grading import grade
 from exercises.grading.report import LMS_NAMES, importable, report, write_canvas, write_csv, write_letters, write_moodle
+from utils.support.characters import replace_unprintable
 
 NOT_DONE = """
 "Same as" reports equal code, which can be honest; nothing detects deliberate cheating. Hand-ins run with your
@@ -78,7 +79,7 @@ def expand(names: list[str]) -> list[Path]:
 def main() -> str | int | None:
     """Grade the hand-ins; return an error message, or 1 if a hand-in was not graded, such as after Ctrl-C."""
     options = read_options()
-    sys.stdout.reconfigure(errors="replace")  # a terminal may lack a character of a name
+    replace_unprintable()
 
     def save(rows: list) -> None:
         if options.csv:

@@ -23,6 +23,7 @@ from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.encoder_layer import FeedForward, TransformerEncoderLayer
 from utils.support.checkpoint import read_checkpoint
 from utils.support.checks import check_shapes, checked_mask
+from utils.support.files import as_path
 from utils.tokenization import MAX_CHARACTERS_PER_WORD, WordPieceTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -171,7 +172,7 @@ def folder() -> Path | None:
     if chosen.lower() == "off":
         return None
     if chosen:
-        return Path(chosen).expanduser()
+        return as_path(chosen)
     here = Path.cwd()
     places = [place for place in (here, *here.parents, ROOT) if (place / "notebooks" / MARKER_NOTEBOOK).is_file()]
     return next((place for place in places if os.access(place, os.W_OK)), here) / "mine"

@@ -669,7 +669,7 @@ WEIGHTS = [
     ("NaN in a classifier that is saved over a good one", save_broken,
      ValueError, "bert.encoder.layer.0.attention.self.query.weight contains NaN or inf",
      lambda folder: classify(folder).save(folder)),
-    ("a shard that is missing", lost_shard, ValueError, "a.safetensors cannot be read", save_again()),
+    ("a shard that is missing", lost_shard, ValueError, "has no a.safetensors, which", save_again()),
     *((f"an index that holds {content:.20}", index(content), ValueError, words, save_again())
       for content, words in BROKEN_INDEX),
     ("a state dict with NaN", take_state_dict(lambda weight: weight * math.nan), ValueError, "contains NaN or inf",
@@ -681,7 +681,7 @@ WEIGHTS = [
      ValueError, "has weights twice, in model.safetensors and in the files that model.safetensors.index.json names: de",
      lambda folder: (folder / "model.safetensors.index.json").unlink() or load(folder)),
     *((f"the prefix {prefix} before all names", with_weights(partial(add_prefix, prefix)),
-       ValueError, f"begin with {prefix.split('.')[0]!r}, which a wrapper adds: save the model inside it", save_again())
+       ValueError, f"has the weight {prefix}", save_again())
       for prefix in ("module.", "_orig_mod.", "_orig_mod.module.")),
 ]
 

@@ -15,6 +15,7 @@ Several GPUs or machines: `accelerate launch scripts/fine_tune.py ...`. Two proc
 
 import argparse
 import math
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -73,7 +74,7 @@ class TextLabels:
                 self.notes += [f"Cells that look like missing values, but are used: {counts}"]
             self.notes += doubts_about(self.names)
         self.splits = [split[: options.limit] for split in splits]
-        self.notes += describe_data(self.splits, self.names, (label for split in splits for label in split.labels))
+        self.notes += describe_data(self.splits, self.names, (label for split in self.splits for label in split.labels))
 
     def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, classes: list[str]) -> None:
         """Convert all splits to rows of ids, and the labels of the data to classes of the model."""
@@ -264,7 +265,7 @@ def class_names(config: BertConfig) -> list[str]:
 
     The configuration has them twice, and one of the two may have only the default names. ValueError if they disagree.
     """
-    classes, ids = [config.id2label[class_id] for class_id in sorted(config.id2label)], config.label2id
+    classes, ids = [str(config.id2label[class_id]) for class_id in sorted(config.id2label)], config.label2id or {}
     if classes == unnamed(len(classes)) and sorted(ids.values()) == [*range(len(classes))]:
         return sorted(ids, key=ids.get)
     if wrong := [name for class_id, name in enumerate(classes) if ids.get(name, class_id) != class_id]:
@@ -366,13 +367,21 @@ class FineTuning:
         return summarize(add_up(sums, self.accelerator))
 
     def save(self, dry_run: bool = False) -> None:
-        """Save the model if --save names a folder."""
-        if self.options.save and self.accelerator.is_main_process:
+        """Save the model if --save names a folder; if that fails after the training, save it in a temporary folder."""
+        if not (self.options.save and self.accelerator.is_main_process):
+            return
+        try:
             self.model.save(self.options.save, self.tokenizer, self.classes, dry_run=dry_run)
+        except (OSError, ValueError) as error:
+            if dry_run:
+                raise
+            kept = Path(tempfile.mkdtemp(prefix="unsaved-"), "model")
+            self.model.save(kept, self.tokenizer, self.classes)
+            raise OSError(f"{error}\nThe trained model is in {kept}") from error
 
 
 def main() -> None:
-    """Train, print the best epoch's results on the test split, and save the model."""
+    """Train, save the model of the best epoch, and print its results on the test split."""
     with exit_on_error():
         run = FineTuning(read_options())
     accelerator = run.accelerator
@@ -382,14 +391,14 @@ def main() -> None:
             history = run.train()
         processes = f"{accelerator.num_processes} process" + "es" * (accelerator.num_processes > 1)
         accelerator.print(f"Training in {processes}: {history.ended}, best epoch {history.best_epoch}")
+    with exit_on_error():
+        run.save()
     tested = run.evaluate(2)
     if accelerator.is_main_process:
         print(run.task.report(run.model, tested))
         if history and (hint := weak_result(tested, run.task.test_labels, len(run.classes), history)):
             print(hint)
-        with exit_on_error():
-            run.save()
-    accelerator.wait_for_everyone()  # until the main process has saved the model
+    accelerator.wait_for_everyone()  # until the main process has printed
     accelerator.end_training()
 
 

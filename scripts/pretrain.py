@@ -36,7 +36,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 from transformers import BertConfig
 
-from processes import add_up, check_common_options, exclusive_lock, exit_on_error, new_parser, share, start
+from processes import add_up, check_common_options, exit_on_error, new_parser, share, start
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.pretraining import (
     EVAL_MASKING_RATE,
@@ -55,7 +55,7 @@ from utils.support.batches import device_of, evaluation_mode
 from utils.support.checkpoint import missing_sizes, wrap_read_errors
 from utils.support.checks import check_config, check_heads, check_size, check_tokenizer
 from utils.support.datasets import imdb_reviews, text_hash
-from utils.support.files import write_file
+from utils.support.files import as_path, locked, write_file
 from utils.support.neighbour_counts import NeighbourCounts
 from utils.support.tables import read_texts, text_file
 from utils.tokenization import WordPieceTokenizer
@@ -216,7 +216,7 @@ def read_options() -> tuple[Settings, argparse.Namespace]:
     if options.until is not None:
         check_size("--until", options.until)
     settings = Settings(**{name: getattr(options, name) for name in asdict(Settings())})
-    options.folder, options.config = options.folder.expanduser(), read_config(options)
+    options.folder, options.config = as_path(options.folder), read_config(options)
     if options.data is None and (options.cased or options.tokenizer):
         raise ValueError("--cased and --tokenizer need --data: the IMDB reviews are read as in notebook 11")
     for path in options.data or ():
@@ -387,7 +387,10 @@ def main() -> None:
             settings, options = read_options()
             folder, until = options.folder, options.until or settings.steps
             accelerator = start(options.cpu)
-            stack.enter_context(exclusive_lock(folder, accelerator))
+            if accelerator.is_main_process:  # it holds the lock until it ends, even if it is killed
+                folder.mkdir(parents=True, exist_ok=True)
+                busy = f"another run is using {folder}: wait for it to finish, stop it, or choose another folder"
+                stack.enter_context(locked(folder / ".run.lock", busy))
             run = prepare(settings, options, accelerator)
             if (folder / STATE_FILE).is_file():
                 run.resume(folder)

@@ -3,18 +3,18 @@
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import torch
 from accelerate import Accelerator
-from filelock import FileLock, Timeout
 from torch import Tensor
 
+from utils.support.characters import replace_unprintable
 from utils.support.checks import check_between, check_size
 
 
 def new_parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser with the options that all programs have; the description keeps its lines."""
+    replace_unprintable()
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limit", type=int, metavar="N", help="use only the first N texts")
     parser.add_argument("--cpu", action="store_true", help="use the CPU even if a GPU is available")
@@ -44,29 +44,6 @@ def start(cpu: bool) -> Accelerator:
     on_gpu = torch.cuda.is_available() and not cpu
     bfloat16 = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     return Accelerator(cpu=cpu, mixed_precision="bf16" if bfloat16 else "no")
-
-
-@contextmanager
-def exclusive_lock(folder: Path, accelerator: Accelerator) -> Iterator[None]:
-    """Lock a folder against other runs; OSError if another run has locked it.
-
-    The main process holds the lock, on a hidden file in the folder, until it ends, even if it is killed.
-    """
-    if not accelerator.is_main_process:
-        yield
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".run.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise OSError(
-            f"another run is using {folder}: wait for it to finish, stop it, or choose another folder"
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def share(items: Sequence, accelerator: Accelerator) -> Sequence:

@@ -150,10 +150,8 @@ def data_of(view) -> dict:
 HOLD = """\
 import sys, time
 from pathlib import Path
-from types import SimpleNamespace
-sys.path.insert(0, "scripts")
-from processes import exclusive_lock
-with exclusive_lock(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
+from utils.support.files import locked
+with locked(Path(sys.argv[1], ".run.lock"), "held"):
     print("locked", flush=True)
     time.sleep(600)
 """

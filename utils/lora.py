@@ -35,20 +35,28 @@ class LoRA(nn.Module):
         return linear
 
 
-def add_lora(model: nn.Module, rank: int = 8, alpha: float = 16.0, only: Collection[str] | None = None) -> None:
-    """Freeze a model's encoder, and wrap each linear layer of its layers in a `LoRA`; the head stays trainable.
+def add_lora(model: nn.Module, rank: int = 8, alpha=16.0, only: Collection[str] | None = None, kind=LoRA) -> None:
+    """Freeze a model's encoder, and wrap each linear layer of its layers in a LoRA; the head stays trainable.
 
-    `only` limits this to the layers of these names, such as ("attention.query", "attention.value").
+    `only` limits this to the layers whose names end so, such as ("query", "value"), as target_modules does in peft.
+    `kind` is a class with the methods of `LoRA`. ValueError for a model that has LoRA, and for a name of no layer.
     """
+    layers = model.encoder.layers
+    if any(hasattr(module, "merged") for module in model.modules()):
+        raise ValueError("the model has LoRA already: call merge_lora(model) first, or load the model again")
+    linear = {name: module for name, module in layers.named_modules() if isinstance(module, nn.Linear)}
+    ends = [""] if only is None else [f".{end}" for end in ([only] if isinstance(only, str) else only)]
+    if not ends or not all(any(name.endswith(end) for name in linear) for end in ends):
+        known = ", ".join(sorted({name.partition(".")[2] for name in linear}))
+        raise ValueError(f"only={only!r:.80} must name layers, or ends of their names, each of them from: {known}")
     model.encoder.requires_grad_(False)
-    for layer in model.encoder.layers:
-        for name, module in [*layer.named_modules()]:
-            if isinstance(module, nn.Linear) and (only is None or name in only):
-                layer.set_submodule(name, LoRA(module, rank, alpha))
+    for name, module in linear.items():
+        if name.endswith(tuple(ends)):
+            layers.set_submodule(name, kind(module, rank, alpha))
 
 
 def merge_lora(model: nn.Module) -> None:
-    """Replace every `LoRA` by its merged linear layer, so that the model can be saved as usual."""
+    """Replace every LoRA by its merged linear layer, so that the model can be saved as usual."""
     for name, module in [*model.named_modules()]:
-        if isinstance(module, LoRA):
+        if callable(getattr(module, "merged", None)):
             model.set_submodule(name, module.merged())

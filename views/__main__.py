@@ -6,6 +6,7 @@ from pathlib import Path
 from transformers import AutoModel
 from transformers.utils import logging
 
+from utils.support.characters import replace_unprintable
 from utils.support.checkpoint import checkpoint_folder, load_official, load_official_tokenizer
 from utils.support.files import write_file
 from views.any_model import family_of, has_two_sides
@@ -18,6 +19,7 @@ VIEWS = {"head": head_view, "model": model_view, "neuron": neuron_view, "sentenc
 
 def main(arguments: list[str] | None = None) -> None:
     """Draw a view from the command line, and print the path of the page; invalid arguments print an error."""
+    replace_unprintable()
     parser = argparse.ArgumentParser("python -m views", description="Draw the attention of a model on a text.")
     parser.add_argument("text", help="text to draw")
     parser.add_argument("--pair", help="second text; for an encoder–decoder, its output")

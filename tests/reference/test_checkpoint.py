@@ -184,9 +184,12 @@ def add_distances(folder) -> None:
 OFFICIAL = {
     "names of nn.DataParallel": (
         lambda folder: prefix_weights(folder, "module."),
-        " begin with 'module', which a wrapper adds: save the model inside it, model.module (DataParallel)",
+        " has the weight module.embeddings.LayerNorm.bias: take the model out of its wrapper: model.module or",
     ),
-    "names of torch.compile": (lambda folder: prefix_weights(folder, "_orig_mod."), " begin with '_orig_mod', which"),
+    "names of torch.compile": (
+        lambda folder: prefix_weights(folder, "_orig_mod."),
+        " has the weight _orig_mod.embeddings.",
+    ),
     "code of its own": (renamed("intermediate.dense", "mlp.gated_layers"), "missing: encoder.layer.0.intermediate.den"),
     "relative positions": (add_distances, "unexpected: encoder.layer.1.attention.self.distance_embedding.weight"),
     "other sizes": (settings(hidden_size=16), "mis-shaped: embeddings.LayerNorm.bias, embeddings.LayerNorm.weight"),
@@ -208,6 +211,10 @@ OFFICIAL = {
         name: (settings(**{name: "flash_attention_2"}), None)
         for name in ("attn_implementation", "_attn_implementation")
     },
+    "NaN": (
+        lambda folder: edit_weights(folder, lambda weights: weights[min(weights)].fill_(torch.nan)),
+        "embeddings.LayerNorm.bias contains NaN or inf",
+    ),
     "no pooler": (lambda folder: edit_weights(folder, drop_pooler), None),
     "a head": (lambda folder: BertForMaskedLM(BertConfig(**SMALL)).save_pretrained(folder), None),
     "old buffers": (
@@ -231,8 +238,54 @@ def test_official_model_loads_completely_or_raises(folder, given):
         assert model.config._attn_implementation == "eager"
         assert all(torch.equal(stored[name], loaded[name]) for name in stored.keys() & loaded.keys())
     else:
-        with pytest.raises(ValueError, match=f"{re.escape(str(folder))}.*{re.escape(message)}"):
+        place = "" if given == "NaN" else f"{re.escape(str(folder))}.*"
+        with pytest.raises(ValueError, match=f"{place}{re.escape(message)}"):
             load_official(folder, AutoModel)
+
+
+WITHOUT_WEIGHTS = {  # files beside config.json and vocab.txt: a part of the error of utils and views
+    "nothing": ((), r"no weights \(model.safetensors\), only config.json, .*vocab.txt: copy its weights there"),
+    "a broken download": (("model.safetensors.part",), "only .*part.* Its download is not .*: download it again"),
+    "a broken download of the Hub": (("model.incomplete",), "only .* Its download is not complete"),
+    "another name": (("best.safetensors",), "only best.safetensors, .* Give its weights this name, or"),
+    "shards without index": (("model-00001-of-00002.safetensors",), "or download model.safetensors.index.json, too"),
+    "pickled under another name": (("best.pt",), r"only pickled weights \(best.pt\), which can run code"),
+    "TensorFlow": (("tf_model.h5",), "only config.json, .*tf_model.h5"),
+    "an adapter": (("adapter_config.json", "adapter_model.safetensors"), "holds an adapter .*: merge it into its"),
+}
+
+
+@pytest.mark.parametrize("found", WITHOUT_WEIGHTS)
+def test_folder_without_weights_is_refused_alike_by_utils_and_views(folder, found):
+    files, words = WITHOUT_WEIGHTS[found]
+    (folder / "model.safetensors").unlink()
+    for name in files:
+        (folder / name).write_bytes(b"")
+    for load in (TransformerEncoder.from_checkpoint, lambda folder: load_official(folder, AutoModel)):
+        with pytest.raises(ValueError, match=words):
+            load(folder)
+
+
+def test_unfinished_download_in_the_cache_of_the_hub(folder):
+    place = folder / "models--own--bert" / "snapshots" / "abc"
+    place.mkdir(parents=True)
+    shutil.copy(folder / "config.json", place)
+    with pytest.raises(ValueError, match="not complete, or the Hub has no weights in safetensors: download"):
+        TransformerEncoder.from_checkpoint(place)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("x" * 5000, ValueError, "a path must be the name of a file or folder"),
+        ("half \ud83d", ValueError, "a path must be the name of a file or folder"),
+        ("~unknown/model", OSError, '"~unknown/model" is not a local folder and could not be downloaded'),
+        ("{folder}/config.json", ValueError, "config.json is a file: name the folder of the checkpoint"),
+    ],
+)
+def test_names_that_are_no_checkpoint_are_refused_in_words(folder, name, error, words):
+    with pytest.raises(error, match=words):
+        TransformerEncoder.from_checkpoint(name.replace("{folder}", str(folder)))
 
 
 @pytest.fixture

@@ -381,6 +381,7 @@ def test_companies_reads_custom_csv(tmp_path, content, wanted):
     ("content", "words"),
     [
         ("firm,ticker\nA,B\n", r"the column 'name' is missing from \['firm', 'ticker'\]\): name the column"),
+        ("name,ticker\n", "own.csv has a header, but no rows: add a row for each company"),
         ("name,ticker\nA,B\n ,C\n", r"row 2 below the header has nothing in the column 'name'"),
         ("Company,companyName\nA,B\n", r"\['Company', 'companyName'\] might all be the name: rename one as name"),
         ("name,sector,profile\nA,B,C\n", r"\['sector', 'profile'\] might all be the description: rename one as"),

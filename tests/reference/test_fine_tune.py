@@ -1,8 +1,12 @@
 """The command line of fine_tune: the head and the classes of the model, the printed lines, and invalid options."""
 
+import importlib
+import io
 import json
+import os
 import re
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +16,7 @@ from transformers import BertConfig, BertModel, pipeline
 
 import fine_tune
 import pretrain
+import publish
 from tests.helpers import TINY, names, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.datasets import Examples
@@ -19,6 +24,7 @@ from utils.support.labelled_texts import sorted_names
 from utils.support.labelled_words import read_words
 from utils.token_labels import TransformerForTokenClassification, predict_labels
 from utils.training import fine_tune as learn
+from views.__main__ import main as draw
 
 ROWS = [f"{letter} {number},{'pos' if letter == 'p' else 'neg'}" for letter in "np" for number in range(30)]
 
@@ -116,6 +122,31 @@ def test_unnamed_classes_get_names_from_data(tmp_path, own, run):
     assert "with the classes neg, pos in this order, as the checkpoint does not name them" in printed
     again = TransformerForSequenceClassification.from_checkpoint(tmp_path / "again")
     assert list(again.config.id2label.values()) == ["neg", "pos"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "words"),
+    [
+        (2, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
+        (3, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
+        (3, {"id2label": {"0": "neg", "2": "pos"}}, "the ids of the classes are 0, 2: number them 0, 1, … in id2label"),
+        (2, {"id2label": {"0": None, "1": None}}, "has the classes None, None, but the data has neg, pos"),
+        (2, {"id2label": {"0": 1, "1": 2}}, "has the classes 1, 2, but the data has neg, pos"),
+        (3, {"id2label": {"0": "neg", "1": "pos", "2": "pos"}, "label2id": {"neg": 0, "pos": 2}}, "'pos' two ids"),
+        (2, {"id2label": {"0": "neg", "1": "pos"}}, None),
+        (2, {"id2label": {"0": "neg", "1": "pos"}, "label2id": None}, None),
+    ],
+)
+def test_odd_ids_and_names_of_classes(tmp_path, own, run, refused, rows, settings, words):
+    """As other programs write them; the remedy is to number and name the classes."""
+    path = saved(tmp_path / "model", [f"{number}" for number in range(rows)]) / "config.json"
+    kept = {name: value for name, value in json.loads(path.read_text()).items() if "label" not in name}
+    path.write_text(json.dumps(kept | settings))
+    common = ["--data", own, "--checkpoint", path.parent, "--epochs", 0]
+    if words:
+        assert words in refused(*common)
+    else:
+        assert "with the classes neg, pos\n" in run(*common)
 
 
 def test_both_lists_of_class_names_are_read(tmp_path, own, run, refused):
@@ -343,6 +374,56 @@ def test_saving_is_tested_before_training(tmp_path, own, tiny, refused, monkeypa
     common = ["--data", own, "--checkpoint", tiny, "--save", tmp_path / "saved"]
     assert "the token 'a' cannot be stored" in refused(*common)
     assert names(tmp_path) == ["bert", "own.csv"]
+
+
+def test_limited_texts_are_counted_alone(own, tiny, run):
+    printed = run("--data", own, "--checkpoint", tiny, "--epochs", 0, "--limit", 2)
+    assert sum(map(int, re.findall(r"\((\d+)\)", re.search("classes: .*", printed)[0]))) == 6
+
+
+def test_model_is_saved_before_the_report(tmp_path, own, tiny, run, monkeypatch):
+    monkeypatch.setattr(fine_tune.TextLabels, "report", lambda *arguments: print(1 / 0))
+    with pytest.raises(ZeroDivisionError):
+        run("--data", own, "--checkpoint", tiny, "--epochs", 1, "--save", tmp_path / "saved")
+    assert TransformerForSequenceClassification.from_checkpoint(tmp_path / "saved").config.num_labels == 2
+
+
+def test_model_is_kept_elsewhere_if_it_cannot_be_saved_after_the_training(tmp_path, own, tiny, refused, monkeypatch):
+    def fit_and_spoil(*arguments, **options):
+        history = fit(*arguments, **options)
+        (tmp_path / "saved").mkdir()
+        (tmp_path / "saved" / "thesis.txt").touch()
+        return history
+
+    fit = fine_tune.fit
+    monkeypatch.setattr(fine_tune, "fit", fit_and_spoil)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    said = refused("--data", own, "--checkpoint", tiny, "--epochs", 1, "--save", tmp_path / "saved")
+    assert "saved contains thesis.txt, which is not a file of a model: save into a new folder\n" in said
+    (kept,) = tmp_path.glob("unsaved-*/model")
+    assert said.endswith(f"\nThe trained model is in {kept}")
+    assert TransformerForSequenceClassification.from_checkpoint(kept).config.num_labels == 2
+
+
+PROGRAMS = {
+    "fine_tune": fine_tune.build_parser,
+    "pretrain": pretrain.build_parser,
+    "views": lambda: draw(["a b", "--save", "/proc/nowhere.html"]),
+    "publish": lambda: importlib.reload(publish),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+def test_programs_print_names_that_their_output_lacks(monkeypatch, program, encoding):
+    """As a file on Windows lacks most letters, and UTF-8 a byte of a file's name that is no letter."""
+    output = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", output)
+    with suppress(SystemExit):
+        PROGRAMS[program]()
+    print("zły\udcff")
+    output.flush()
+    assert output.buffer.getvalue().endswith("zły?".encode(encoding, "replace") + os.linesep.encode())
 
 
 # Words

@@ -80,6 +80,13 @@ def test_device_variable_takes_precedence_over_cuda(monkeypatch, device, cuda, w
     assert start() == torch.device(wanted)
 
 
+@pytest.mark.parametrize("device", ["gpu", "CPU", "0", "cpu:", "meta", "xla:7"])
+def test_device_that_does_not_exist_is_refused_in_words(monkeypatch, device):
+    monkeypatch.setenv("DEVICE", device)
+    with pytest.raises(ValueError, match=f"DEVICE={device} cannot be used here: write DEVICE=c"):
+        start()
+
+
 def test_start_enables_large_pages_unless_variable_is_set(monkeypatch):
     monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
     start()

@@ -470,7 +470,7 @@ def test_pretrain_script_learns_own_texts_and_resumes(tmp_path, corpus, monkeypa
     own_command(tmp_path / "stopped", [corpus], monkeypatch)
     whole, stopped = (load_file(tmp_path / name / STATE_FILE) for name in ("whole", "stopped"))
     assert all(torch.equal(whole[name], stopped[name]) for name in whole)
-    assert names(tmp_path / "whole") == [".run.lock", CHECKPOINT, STATE_FILE]
+    assert names(tmp_path / "whole") == [CHECKPOINT, STATE_FILE]
     with pytest.raises(SystemExit, match="is from a run with"):
         own_command(tmp_path / "whole", [corpus], monkeypatch, "--cased", "--vocabulary", "70")
 
@@ -575,7 +575,7 @@ def test_pretrain_script_refuses_foreign_files_early(tmp_path, monkeypatch):
     (tmp_path / CHECKPOINT / "notes.txt").write_text("mine")
     with pytest.raises(SystemExit, match=r"contains notes.txt, which is not a file of a model"):
         command(tmp_path, texts, monkeypatch)
-    assert names(tmp_path) == [".run.lock", CHECKPOINT, STATE_FILE]
+    assert names(tmp_path) == [CHECKPOINT, STATE_FILE]
 
 
 @pytest.mark.long

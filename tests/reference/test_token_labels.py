@@ -294,12 +294,21 @@ def test_evaluation_without_labels_raises(rows):
         evaluate_tokens(model, rows)
 
 
-@pytest.mark.parametrize(("only", "matrices"), [(None, 6), (("attention.query", "attention.value"), 2)])
+@pytest.mark.parametrize(
+    ("only", "matrices"),
+    [(None, 6), ("query", 1), (["query", "attention.value"], 2), (("attention.output", "output"), 2)],
+)
 def test_lora_starts_as_the_model_and_merges_into_it(only, matrices):
     _, model = official_and_ours(*CLASSES, num_labels=3)
     model.double()
     before = model(**BATCH)
+    for wrong in ((), ["dense"], ["query", "values"], "uery", ["pooler"]):
+        with pytest.raises(ValueError, match=r"only=.* must name layers, .*: attention.key, .*feed_forward.output$"):
+            add_lora(model, only=wrong)
+    assert all(weight.requires_grad for weight in model.parameters())
     add_lora(model, rank=2, only=only)
+    with pytest.raises(ValueError, match=r"the model has LoRA already: call merge_lora\(model\) first"):
+        add_lora(model, rank=2, only=only)
     model.double()
     learning = {name for name, weight in model.named_parameters() if weight.requires_grad}
     assert {name.split(".")[-1] for name in learning} == {"down", "up", "weight", "bias"}
@@ -310,7 +319,7 @@ def test_lora_starts_as_the_model_and_merges_into_it(only, matrices):
         if isinstance(module, LoRA):
             torch.nn.init.normal_(module.up)
     learned = model(**BATCH)
-    assert largest_difference(learned, before) > 0.1
+    assert largest_difference(learned, before) > 0.01
     merge_lora(model)
     assert not any(isinstance(module, LoRA) for module in model.modules())
     assert set(model.state_dict()) == set(official_and_ours(*CLASSES, num_labels=3)[1].state_dict())

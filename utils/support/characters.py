@@ -1,5 +1,7 @@
 """Unicode categories and ranges of characters, as the official tokenizer knows them, and cleaning by category."""
 
+import io
+import sys
 import unicodedata
 from functools import cache
 
@@ -49,6 +51,12 @@ def clean_character(character: str) -> str:
     if character.isspace():
         return " "
     return f" {character} " if in_ranges(character, CJK_RANGES) else character
+
+
+def replace_unprintable() -> None:
+    """Let the program print ? for what its output cannot encode, such as most letters in a file on Windows."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # None if it is closed
+        sys.stdout.reconfigure(errors="replace")
 
 
 def drop_surrogates(text: str) -> str:

@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -25,12 +25,14 @@ from transformers import AutoConfig, AutoTokenizer, BertConfig, ModernBertConfig
 from utils.support.checks import (
     MAX_LAYERS,
     check_config,
+    check_finite_weights,
     check_modern_config,
+    check_names,
     check_size,
     check_vocabulary_size,
     raise_if_any,
 )
-from utils.support.files import package_folder, staging_path
+from utils.support.files import as_path, package_folder, staging_path
 
 if TYPE_CHECKING:
     from transformers import BertModel, PreTrainedModel
@@ -54,6 +56,7 @@ BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them amon
 # buffers that older releases of transformers stored and nothing reads
 LEFTOVERS = (*BUFFERS, "inv_freq", "masked_bias", ".attn.bias", ".attention.bias", "causal_mask", ".version")
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")  # weights that only transformers reads here
 # of sentence-transformers
 MODULES, POOLING, SENTENCE_SETTINGS = "modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"
 ADAPTER = "adapter_config.json"  # of peft
@@ -66,7 +69,6 @@ REQUIRED_SIZES = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_siz
 HUB_TIMEOUT = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 TOKENIZER_REMEDY = f'use a checkpoint with BERT\'s own tokenizer, such as "{DEFAULT_CHECKPOINT}"'
-WRAPPERS = ("module.", "_orig_mod.")  # what DataParallel and torch.compile put before the names of weights
 RUNTIME_SETTINGS = ("dtype", "torch_dtype", "return_dict")  # belong to a program, not to the model
 # texts and pairs for which an official tokenizer must give BERT's ids
 PROBES = [
@@ -101,12 +103,12 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
                 f"{name} is the embedded checkpoint and a folder here: rename it, or write ./{name} for it"
             )
         return embedded_folder()
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder.resolve()
-    if staging_path(folder).exists():
+    folder = as_path(name)
+    if not (folder / CONFIG).is_file() and staging_path(folder).exists():
         raise OSError(f"{folder} is being saved, or its saving was killed: wait for its end, or save there again")
-    return download(name)
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file: name the folder of the checkpoint")
+    return folder.resolve() if folder.is_dir() else download(name)
 
 
 @cache
@@ -137,13 +139,13 @@ def download(name: str) -> Path:
 
 
 @contextmanager
-def wrap_read_errors(what: Path | str) -> Iterator[None]:
-    """Turn any read error into a ValueError that names the file and a remedy."""
+def wrap_read_errors(what: Path | str, remedy: str = ": download or save it again") -> Iterator[None]:
+    """Turn any read error into a ValueError that names the file and a remedy, which a library's reason may not need."""
     try:
         yield
     except Exception as error:  # each library raises its own types
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{what} cannot be read ({reason[:600]}): download or save it again") from error
+        raise ValueError(f"{what} cannot be read ({reason[:600]}){remedy}") from error
 
 
 def canonical_name(name: str) -> str:
@@ -219,17 +221,8 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
             if canonical_name(name) in weights:
                 raise ValueError(f"{path} contains {name} a second time: save the model again")
             weights[canonical_name(name)] = weight
-    check_wrapper(checkpoint_folder(checkpoint), weights)
+    check_names(checkpoint_folder(checkpoint), weights)
     return weights
-
-
-def check_wrapper(folder: Path, names: Collection[str]) -> None:
-    """Raise ValueError if all weights were saved under the names that they have inside a wrapper."""
-    if names and all(name.startswith(WRAPPERS) for name in names):
-        raise ValueError(
-            f"the names of the weights in {folder} begin with {min(names).split('.')[0]!r}, which a wrapper adds: save "
-            "the model inside it, model.module (DataParallel) or model._orig_mod (torch.compile)"
-        )
 
 
 def read_checkpoint(
@@ -241,10 +234,11 @@ def read_checkpoint(
     """
     folder = checkpoint_folder(checkpoint)
     before = version_of(folder)
-    found = load_config(checkpoint, family), read_weights(checkpoint)
-    if version_of(folder) != before:
-        raise ValueError(f"{folder} was saved again while it was being read: load it again")
-    return found
+    try:
+        return load_config(checkpoint, family), read_weights(checkpoint)
+    finally:
+        if version_of(folder) != before:
+            raise ValueError(f"{folder} was saved again while it was being read: load it again")
 
 
 def version_of(folder: Path) -> tuple[int, int] | None:
@@ -266,9 +260,7 @@ def weight_files(folder: Path) -> list[Path]:
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if not (folder / INDEX).is_file():
-        pickled = ", ".join(path.name for path in folder.glob("*.bin"))
-        content = f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
-        raise ValueError(f"{folder} has {content}: save the model with save_pretrained, which writes {WEIGHTS}")
+        raise ValueError(f"{folder} has {without_weights(folder)}")
     with wrap_read_errors(folder / INDEX):
         names = sorted({str(name) for name in json.loads((folder / INDEX).read_text("utf-8"))["weight_map"].values()})
     for name in names:
@@ -276,24 +268,44 @@ def weight_files(folder: Path) -> list[Path]:
             raise ValueError(
                 f"{folder / INDEX} names {name!r}, which is not a safetensors file in its folder: save the model again"
             )
+        if not (folder / name).is_file():
+            raise ValueError(f"{folder} has no {name}, which {INDEX} names: download or save the model again")
     return [folder / name for name in names]
+
+
+def without_weights(folder: Path) -> str:
+    """Return what a folder has instead of its weights, and what to do, as the end of an error message."""
+    files = sorted(path.name for path in folder.iterdir())
+    endings = {Path(name).suffix for name in files}
+    found = f"no weights ({WEIGHTS}), only {', '.join(files[:20])}"
+    if endings & {".part", ".incomplete", ".crdownload"} or folder.parent.name == "snapshots":
+        return f"{found}. Its download is not complete, or the Hub has no weights in safetensors: download it again"
+    if ".safetensors" in endings:
+        return f"{found}. Give its weights this name, or download {INDEX}, too, if they are in several files"
+    if pickled := ", ".join(name for name in files if name.endswith((".bin", ".pt", ".pth", ".ckpt"))):
+        return f"only pickled weights ({pickled}), which can run code when loaded: save them again with transformers"
+    return f"{found}: copy its weights there, or download it again"
 
 
 def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
     """Load a transformers model of any family, with eager attention and exactly the weights in the folder.
 
     `kind` is a class such as AutoModel; `options` go to its `from_pretrained`. ValueError, with the folder, for any
-    exception of the library, for missing and mis-shaped weights, which it would initialize at random, and for weights
-    inside the model that it would ignore. The pooler, which no layer needs, may be missing, and a head may be ignored.
+    exception of the library, for missing and mis-shaped weights, which it would initialize at random, for weights
+    inside the model that it would ignore, and for NaN. The pooler, which no layer needs, may be missing, and a head may
+    be ignored.
     """
     check_holds_model(folder)
     options |= {"attn_implementation": "eager", "trust_remote_code": False}
     options |= {"ignore_mismatched_sizes": True, "output_loading_info": True}
-    with wrap_read_errors(folder), without_report():
+    with wrap_read_errors(folder, ""):
         config = options.pop("config", None) or AutoConfig.from_pretrained(folder, trust_remote_code=False)
         config._attn_implementation = "eager"  # whatever config.json says under one of several names
+    if not any((folder / name).is_file() for name in PICKLED):
+        weight_files(folder)
+    with wrap_read_errors(folder, ""), without_report():
         model, report = kind.from_pretrained(folder, config=config, **options)
-    check_wrapper(folder, report["unexpected_keys"])
+    check_names(folder, report["unexpected_keys"])
     parts, prefix = dict(model.named_children()), f"{model.base_model_prefix}."
     unexpected = [name.removeprefix(prefix) for name in report["unexpected_keys"] if not name.endswith(LEFTOVERS)]
     problems = {
@@ -302,6 +314,7 @@ def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
         "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
     }
     raise_if_any(f"the weights in {folder} do not fit its {CONFIG}", problems)
+    check_finite_weights(dict(model.named_parameters()))
     return model
 
 
@@ -343,7 +356,7 @@ def load_reference_model(checkpoint: str | None = None) -> "BertModel":
 
 def load_official_tokenizer(folder: Path):
     """Load the tokenizer of any family in a folder; ValueError, with the folder, for any exception of the library."""
-    with wrap_read_errors(f"the tokenizer in {folder}"):
+    with wrap_read_errors(f"the tokenizer in {folder}", ""):
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 

@@ -7,9 +7,11 @@ values yet.
 
 import inspect
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import psutil
@@ -36,6 +38,15 @@ DTYPES = {  # content of a tensor: the valid dtypes, their name in messages, and
     "ids": (IDS, "integers", "long"),
     "choices": ((torch.bool,), "True and False", "bool"),
     "numbers": ((*FLOATS, *IDS, torch.bool, torch.int16, torch.int8, torch.uint8), "real numbers", "float"),
+}
+FOREIGN_NAMES = {  # the end or a part of a weight's name that is not the model's own: what to do before it is saved
+    r"lora_|\.(base_layer|modules_to_save)\.|\.(down|up)$": "merge LoRA (merge_lora, or merge_and_unload of peft)",
+    r"(weight|bias)_mask$": "call torch.nn.utils.prune.remove for what is pruned",
+    r"\.parametrizations\.": "call torch.nn.utils.parametrize.remove_parametrizations",
+    r"weight_g$": "call torch.nn.utils.remove_weight_norm",
+    r"weight_u$": "call torch.nn.utils.remove_spectral_norm",
+    r"_packed_params|zero_point$|qweight|absmax$|\.SCB$": "take the model from before it was quantized",
+    r"(^|\.)(module|_orig_mod)\.": "take the model out of its wrapper: model.module or model._orig_mod",
 }
 VALIDATED_TOKENIZERS = WeakKeyDictionary()  # tokenizer: the vocab_size that its vocabulary was found to fit
 
@@ -103,6 +114,9 @@ def check_classes(config) -> None:
     if (problem := getattr(config, "problem_type", None)) not in (None, "single_label_classification"):
         raise ValueError(f"problem_type={problem!r} is not supported: use a classifier that gives each text one label")
     check_size("num_labels", config.num_labels, minimum=2)
+    if (ids := sorted(config.id2label)) != [*range(config.num_labels)]:
+        listed = ", ".join(map(str, ids[:20]))
+        raise ValueError(f"the ids of the classes are {listed}: number them 0, 1, … in id2label and label2id")
 
 
 def check_numbers(config, counts: Collection[str]) -> None:
@@ -119,7 +133,7 @@ def check_memory(config, rows: int, matrices: int) -> None:
     H, I = config.hidden_size, config.intermediate_size  # noqa: E741
     layer = 4 * H + matrices * I
     needed, free = 4 * H * (rows + config.num_hidden_layers * layer), psutil.virtual_memory().available
-    if needed > free:
+    if needed > free and torch.get_default_device().type != "meta":
         raise ValueError(
             f"the weights need {needed / 1e9:,.1f} GB, but {free / 1e9:,.1f} GB of memory are free: "
             f"use a smaller hidden_size (now {H}) or intermediate_size (now {I}), or fewer layers"
@@ -166,7 +180,14 @@ def check_activation(name: str, known: Collection[str], field: str = "hidden_act
         raise ValueError(f'{field}="{name}" is not supported: use one of {", ".join(known)}')
 
 
-def check_weights(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+def check_names(where: Path | str, names: Iterable[str]) -> None:
+    """Raise ValueError, with what to do, for a weight whose name comes from a wrapper, LoRA, pruning and the like."""
+    for pattern, remedy in FOREIGN_NAMES.items():
+        if found := min(filter(re.compile(pattern).search, names), default=""):
+            raise ValueError(f"{where} has the weight {found}: {remedy}, and save the model again")
+
+
+def check_weights(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor], remedy: str = "") -> None:
     """Raise ValueError unless names and shapes agree; the error lists missing, unexpected and mis-shaped weights."""
     shared = stored.keys() & expected.keys()
     problems = {
@@ -178,17 +199,17 @@ def check_weights(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor]) 
             if stored[name].shape != expected[name].shape
         ],
     }
-    raise_if_any("weights do not fit the configuration", problems)
+    raise_if_any("weights do not fit the configuration", problems, remedy)
 
 
-def raise_if_any(message: str, problems: Mapping[str, Collection[str]]) -> None:
+def raise_if_any(message: str, problems: Mapping[str, Collection[str]], remedy: str = "") -> None:
     """Raise ValueError if any kind of problem has names; the error lists the first ones."""
     lines = []
     for problem, names in problems.items():
         first, more = ", ".join(sorted(names)[:8]), len(names) - 8
         lines += [f"{problem}: {first}" + (f" and {more} more" if more > 0 else "")] if names else []
     if lines:
-        raise ValueError(f"{message}; {'; '.join(lines)}")
+        raise ValueError(f"{message}; {'; '.join(lines)}{remedy}")
 
 
 def check_tied(name: str, weight: Tensor, other: Tensor | None) -> None:
@@ -200,8 +221,10 @@ def check_tied(name: str, weight: Tensor, other: Tensor | None) -> None:
 
 
 def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
-    """Raise ValueError for a weight with NaN or inf, and for integer or 8-bit weights, which are quantized."""
+    """Raise ValueError for a weight with NaN, inf or no values, and for integer or 8-bit ones, which are quantized."""
     for name, weight in weights.items():
+        if weight.is_meta:
+            raise ValueError(f"{name} has no values (device meta): load it into memory")
         if not weight.is_floating_point() or weight.itemsize < 2:
             raise ValueError(f"{name} has the type {weight.dtype}: save the model with float32 weights")
         if not weight.isfinite().all():
@@ -358,8 +381,9 @@ def each_text(texts: Iterable[str]) -> Iterator[str]:
 def as_pairs(texts, pairs) -> list[tuple]:
     """Return (text, pair) for one text or each of a list, with None without pairs; ValueError for unequal counts."""
     texts, pairs = ([item] if isinstance(item, str) else item for item in (texts, pairs))
-    if not isinstance(texts, (list, tuple)):
-        raise TypeError(f"texts must be a string or a list of strings, got {type(texts).__name__}")
+    for name, given in (("texts", texts), ("pairs", texts if pairs is None else pairs)):
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"{name} must be a string or a list of strings, got {type(given).__name__}")
     pairs = [None] * len(texts) if pairs is None else pairs
     if not texts or len(texts) != len(pairs):
         raise ValueError(

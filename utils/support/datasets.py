@@ -149,6 +149,8 @@ def companies(path: str | Path | None = None) -> list[Company]:
     """
     path = DATA / "companies.csv" if path is None else plain_file(path, "a CSV with a company's name in each row")
     table = read_table(path, (), "save it as CSV, UTF-8")
+    if not len(table):
+        raise ValueError(f"{path} has a header, but no rows: add a row for each company")
     table = table.loc[:, (table.columns != "") | (table != "").any()]  # commas at the end of each line
     found = {field: company_column(path, table, field) for field in Company._fields}
     check_filled(path, table, (found["name"],))

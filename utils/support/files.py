@@ -1,20 +1,24 @@
 """Atomic writes, and integrity checks by SHA-256."""
 
+import errno
 import hashlib
 import importlib.util
 import os
-import re
 import shutil
 import stat
+import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, SoftFileLock, Timeout
 from safetensors import SafetensorError
 
 KINDS = {"a file": stat.S_ISREG, "a folder": stat.S_ISDIR, "a symbolic link": stat.S_ISLNK}
 LOCK_TIMEOUT = 60  # seconds for another program to finish saving
+# what a system answers that has no fsync, as some network drives
+NO_FSYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES)
 
 
 def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
@@ -45,20 +49,22 @@ def package_folder(package: str, version: str, content: str, hashes: Mapping[str
 
 
 def as_path(path: str | os.PathLike) -> Path:
-    """Return a path with ~ expanded; TypeError if it is not a path, ValueError if it is empty."""
+    """Return a path with ~ expanded; TypeError if it is not a path, ValueError if no file can have this name."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
         raise TypeError(f"a path must be a string or a pathlib.Path, got {path!r:.80}")
-    if not name or "\0" in name:
-        raise ValueError(f"a path must be the name of a file or folder, got {name!r:.80}")
-    return Path(os.path.expanduser(name))  # noqa: PTH111 - Path fails for a missing user
+    with suppress(UnicodeEncodeError):  # half of a character
+        encoded = os.fsencode(name)
+        if encoded and b"\0" not in encoded and len(encoded) < 4096 and max(map(len, encoded.split(b"/"))) < 256:
+            return Path(os.path.expanduser(name))  # noqa: PTH111 - Path fails for a missing user
+    raise ValueError(f"a path must be the name of a file or folder, got {name!r:.80}")
 
 
 def check_destination(path: str | os.PathLike, kind: str) -> Path:
     """Return the absolute path of a file or folder, which need not exist yet; OSError if it must not be replaced.
 
-    `kind` is "a file" or "a folder". Devices, pipes, sockets, symbolic links, mount points, the current folder and
-    write-protected files raise FileExistsError, even for root.
+    `kind` is "a file" or "a folder". Devices, pipes, sockets, symbolic links, the current folder and write-protected
+    files raise FileExistsError, even for root.
     """
     path = as_path(path)
     with explain_errors(path):
@@ -69,28 +75,16 @@ def check_destination(path: str | os.PathLike, kind: str) -> Path:
             mode = absolute.lstat().st_mode
         except FileNotFoundError:
             return absolute
-    problem = ""
-    if not KINDS[kind](mode):
-        actual = (name for name, is_kind in KINDS.items() if is_kind(mode))
-        problem = f"is {next(actual, 'a device, pipe or socket')}, not {kind}"
-    elif is_mount(absolute):  # such as by `docker run -v results.csv:/results.csv`
-        problem = "is a mount point, which cannot be replaced"
+    actual = next((name for name, is_kind in KINDS.items() if is_kind(mode)), "a device, pipe or socket")
+    if actual != kind:
+        problem = f"is {actual}, not {kind}"
     elif absolute == Path.cwd():
         problem = "is the current folder, which cannot be replaced"
-    elif not (mode & 0o222 and os.access(absolute, os.W_OK)):
+    elif mode & 0o222 and os.access(absolute, os.W_OK):
+        return absolute
+    else:
         problem = "is write-protected"
-    if problem:
-        raise FileExistsError(f"{path} {problem}: choose another path")
-    return absolute
-
-
-def is_mount(path: Path) -> bool:
-    """Return whether a path is a mount point; Linux lists those on the same disk, which `os.path.ismount` misses."""
-    try:
-        lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return os.path.ismount(path)
-    return str(path) in (re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in lines)
+    raise FileExistsError(f"{path} {problem}: choose another path")
 
 
 @contextmanager
@@ -109,8 +103,7 @@ def write_file(path: str | os.PathLike, content: str | bytes, *, dry_run: bool =
 
     `dry_run` tries everything except the last step, which replaces the old file.
     """
-    destination = check_destination(path, "a file")
-    with replacement(destination, dry_run=dry_run) as new:
+    with replacement(check_destination(path, "a file"), dry_run=dry_run) as new:
         new.write_bytes(content.encode() if isinstance(content, str) else content)
     return as_path(path)
 
@@ -122,23 +115,69 @@ def replacement(
     """Yield a path for a new file or folder, which replaces the one at `path` at the end, with its permissions.
 
     `find_problem` returns why a folder must not be replaced, or "". A file is replaced atomically, a folder except for
-    the instant between two renames: see `staging_dir`. `dry_run` tries everything else, and changes nothing.
+    the instant between two renames: see `staging_dir`. What cannot be renamed is replaced file by file: see `swap`.
+    `dry_run` tries everything else, and changes nothing.
     """
     with explain_errors(path), staging_dir(path) as staging:
-        new, old = staging / "new", staging / "old"
+        new = staging / "new"
         raise_problem(path, find_problem(path))
         yield new
         for part in (new, *new.rglob("*")):
             if part.is_file():
                 flush(part)
             if (earlier := path / part.relative_to(new)).exists():
-                shutil.copymode(earlier, part)
-        if dry_run:
-            return
+                copy_mode(earlier, part)
+        if dry_run:  # what cannot be renamed must take new files
+            with tempfile.TemporaryFile(dir=path if path.is_dir() else path.parent):
+                return
+        swap(new, path, staging / "old", find_problem)
+
+
+def swap(new: Path, path: Path, old: Path, find_problem: Callable[[Path], str]) -> None:
+    """Rename a folder to `old`, and the new one to `path`; or copy, if that fails.
+
+    Mount points, folders from an image's lower layer and those of object stores cannot be renamed. The new one is
+    then in a folder unsaved-… next to it, until its copy is complete; an error names it.
+    """
+    with suppress(OSError):
         if path.is_dir():
             path.rename(old)
             raise_problem(path, find_problem(old))  # no other program can add files to it now
         new.replace(path)
+        return
+    kept, is_new = Path(tempfile.mkdtemp(prefix="unsaved-", dir=path.parent), path.name), not path.exists()
+    shutil.move(new, kept)
+    try:
+        copy(kept, path)
+    except OSError as error:
+        if is_new:
+            shutil.rmtree(path, ignore_errors=True)
+        raise OSError(f"{error}; what was to be saved is in {kept}") from error
+    shutil.rmtree(kept.parent)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file, or the content of a folder in place of another's.
+
+    The first file by name, such as config.json, is removed first and written last: without it no program takes a
+    mixture for a model.
+    """
+    if source.is_dir():
+        target.mkdir(exist_ok=True)
+        for part in sorted(target.iterdir()):
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
+        for part in sorted(source.iterdir(), reverse=True):
+            copy(part, target / part.name)
+    else:
+        shutil.copyfile(source, target)
+        flush(target)
+    copy_mode(source, target)
+
+
+def copy_mode(source: Path, target: Path) -> None:
+    """Copy the permissions, on file systems that have some."""
+    with suppress(OSError):
+        shutil.copymode(source, target)
 
 
 def raise_problem(path: Path, problem: str) -> None:
@@ -156,19 +195,16 @@ def staging_dir(path: Path) -> Iterator[Path]:
     that save there wait.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=path.parent).close()  # fails at once where a lock would wait
     staging = staging_path(path)
-    lock = staging.with_suffix(".lock")
-    lock.touch()  # fails at once where FileLock would wait
-    with FileLock(lock, timeout=LOCK_TIMEOUT):
+    lock = staging.with_suffix(".wait")
+    with locked(lock, f"another program is saving there: if none is, delete {lock}*", LOCK_TIMEOUT):
         try:
             clear(staging, path)
-            (staging / "first").mkdir(parents=True)
-            (staging / "first").rename(staging / "second")  # fails early on mounts that cannot rename
-            staging.chmod(0o700)
+            staging.mkdir(0o700)
             yield staging
         finally:
             clear(staging, path)
-            lock.unlink(missing_ok=True)
 
 
 def staging_path(path: Path) -> Path:
@@ -184,7 +220,37 @@ def clear(staging: Path, path: Path) -> None:
         shutil.rmtree(staging)
 
 
+@contextmanager
+def locked(file: Path, problem: str, timeout: float = 0) -> Iterator[None]:
+    """Hold a lock on a file, which is removed at the end; OSError, with the problem, if another program holds it.
+
+    Where the file system has no locks, as some of NFS, Lustre and FUSE, the existence of a file is the lock.
+    """
+    lock = FileLock(file, timeout)
+    try:
+        try:
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # about a system without locks
+                lock.acquire()
+        except (NotImplementedError, OSError) as error:
+            if isinstance(error, Timeout):
+                raise
+            lock = SoftFileLock(f"{file}-soft", timeout)
+            lock.acquire()
+    except Timeout as error:
+        raise OSError(problem) from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows cannot remove an open file
+            file.unlink()
+        lock.release()
+
+
 def flush(path: Path) -> None:
     """Wait until a file is on the disk, so that it is not renamed before its content is written."""
     with path.open("rb+") as file:
-        os.fsync(file.fileno())
+        try:
+            os.fsync(file.fileno())
+        except OSError as error:
+            if error.errno not in NO_FSYNC:
+                raise

@@ -24,8 +24,8 @@ def start(seed: int = 0) -> torch.device:
 
     The device is that of the environment variable DEVICE, else cuda, else cpu. Also prints a line if the notebook
     belongs to another copy of the series than the installed one. On Linux, torch allocates pages of 2 MB,
-    and memory that a cell has freed is returned to the system. ImportError if a file of the
-    reader's, such as a views.py next to the notebook, hides a package of the series.
+    and memory that a cell has freed is returned to the system. ValueError for a DEVICE that does not exist, ImportError
+    if a file of the reader's, such as a views.py next to the notebook, hides a package of the series.
     """
     check_that_nothing_hides("views", "exercises")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
@@ -44,19 +44,33 @@ def start(seed: int = 0) -> torch.device:
     if (shell := get_ipython()) is not None:
         set_matplotlib_formats("retina")  # twice the resolution, as laptop screens have
         shell.events.register("post_execute", trim_memory)  # once, however often this cell runs
-    device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+    device = chosen_device()
     versions = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
     print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")
     if checkpoint_name() != DEFAULT_CHECKPOINT:
         print(f"The text describes {DEFAULT_CHECKPOINT}: your checkpoint gives other numbers and other heads.")
+        with suppress(OSError, ValueError):  # reported by the cell that loads it
+            if lacks := missing_sizes(load_config()):
+                smaller = f"This checkpoint is smaller than what the notebooks look at ({lacks})"
+                print(f"{smaller}: use a larger one, or expect some cells to fail")
     if (checkout := other_checkout(Path.cwd())) is not None:
         print(
             f"This notebook is in {checkout}, but Python imports the series from {Path(__file__).parents[2]}. "
             f'If you changed the code there, choose its .venv as the kernel, or run %pip install -e "{checkout}"'
         )
-    if short := size_warning(checkpoint_name()):
-        print(short)
     return device
+
+
+def chosen_device() -> torch.device:
+    """Return the device of the environment variable DEVICE, else cuda, else cpu; ValueError if it cannot be used."""
+    best = "cuda" if torch.cuda.is_available() else "cpu"
+    if not (name := os.environ.get("DEVICE")):
+        return torch.device(best)
+    try:
+        torch.zeros(1, device=name).item()
+    except Exception as error:  # each kind of device raises its own type
+        raise ValueError(f"DEVICE={name} cannot be used here: write DEVICE={best}, or leave it out") from error
+    return torch.device(name)
 
 
 def trim_memory() -> None:
@@ -82,19 +96,3 @@ def other_checkout(folder: Path) -> Path | None:
         if (parent / "utils" / "support" / "notebook.py").is_file() and (parent / "exercises").is_dir():
             return None if parent == Path(__file__).parents[2] else parent
     return None
-
-
-def size_warning(checkpoint: str) -> str:
-    """Return a warning if a checkpoint is smaller than what the notebooks look at, or an empty string."""
-    if checkpoint == DEFAULT_CHECKPOINT:
-        return ""
-    try:
-        config = load_config(checkpoint)
-    except (OSError, ValueError):  # reported by the cell that loads it
-        return ""
-    if not (lacks := missing_sizes(config)):
-        return ""
-    return (
-        f"This checkpoint is smaller than what the notebooks look at ({lacks}): "
-        "use a larger one, or expect some cells to fail"
-    )

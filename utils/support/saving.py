@@ -20,8 +20,8 @@ from utils.support.checkpoint import (
     load_tokenizer,
     read_checkpoint,
 )
-from utils.support.checks import check_finite_weights, check_vocabulary_size, check_weights
-from utils.support.files import check_destination, raise_problem, replacement
+from utils.support.checks import check_finite_weights, check_names, check_vocabulary_size, check_weights
+from utils.support.files import check_destination, copy_mode, raise_problem, replacement
 from utils.support.vocabulary import read_vocabulary, write_vocabulary
 from utils.support.weight_names import HEADS, official_headed_name
 
@@ -82,25 +82,30 @@ class SavedModel(nn.Module):
         `tokenizer` defaults to that of the model's checkpoint; `labels` name the classes. Replaces an earlier save
         atomically; `dry_run` tries everything, and leaves the folder unchanged. OSError if it cannot be written, and
         for anything but a folder, such as a symbolic link. ValueError for a folder with anything but a model of the
-        same kind, for a tokenizer or labels that do not fit the model, for weights with NaN or inf, and for a
-        vocabulary that cannot be stored.
+        same kind, for a tokenizer or labels that do not fit the model, for weights that do not fit its configuration,
+        for NaN or inf, and for a vocabulary that cannot be stored.
         """
         folder = check_destination(folder, "a folder")
         if tokenizer is None and self.checkpoint is None:
             raise ValueError("a model made from a configuration has no vocabulary: pass tokenizer=")
         vocab, lowercase = read_vocabulary(tokenizer or load_tokenizer(self.checkpoint))
         check_vocabulary_size(vocab, self.config.vocab_size)
+        state = self.state_dict()
+        with torch.device("meta"):  # without memory
+            expected = type(self)(self.config).state_dict()
+        check_names("the model", state.keys() - expected.keys())
+        check_weights(state, expected, ": write the change into the model's config, or undo it")
+        check_finite_weights(state)  # also refuses integers, which are quantized
         weights = {
-            official_headed_name(name, self.architecture): weight.to("cpu", dtype).contiguous()
-            for name, weight in self.state_dict().items()
+            official_headed_name(name, self.architecture): weight.to("cpu", dtype, copy=True).contiguous()
+            for name, weight in state.items()
         }
         check_finite_weights(weights)
         config = saved_config(self.config, self.architecture, labels)
         with replacement(folder, self.foreign_content, dry_run=dry_run) as draft:
             config.save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
-            # safetensors makes the file readable for its owner only
-            (draft / WEIGHTS).chmod((draft / CONFIG).stat().st_mode)
+            copy_mode(draft / CONFIG, draft / WEIGHTS)  # safetensors makes the file readable for its owner only
             write_vocabulary(draft, vocab, lowercase, self.config.max_position_embeddings)
 
     @classmethod

@@ -9,6 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from utils.support.files import as_path
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -36,7 +38,7 @@ MIXED_LINES = {
 
 def existing_file(path: str | Path, kind: str) -> Path:
     """Return the path of a file; FileNotFoundError, with the `kind` of file that is expected, if it does not exist."""
-    path = Path(path).expanduser()
+    path = as_path(path)
     if not path.is_file():
         is_other = path.exists() and not path.is_dir()  # such as a named pipe, which would never end
         problem = f"{path} is not a regular file" if is_other else f"there is no file {path}"
