@@ -31,8 +31,8 @@ from utils.support.checkpoint import (
     checkpoint_name,
     load_config,
     load_official,
-    load_reference_model,
     load_official_tokenizer,
+    load_reference_model,
     load_tokenizer,
 )
 from utils.support.vocabulary import read_vocabulary

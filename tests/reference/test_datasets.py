@@ -17,7 +17,7 @@ from utils.support.datasets import (
     split_of,
     text_hash,
 )
-from utils.support.labelled_texts import SHOP_EMAILS, read_labelled, read_or_example
+from utils.support.labelled_texts import SHOP_EMAILS, doubts_about, read_labelled, read_or_example, sorted_names
 from utils.support.labelled_words import read_words
 from utils.support.tables import read_csv, read_texts
 from utils.support.tweets import TWEETS_FILE, tagged_tweets

@@ -106,7 +106,9 @@ def doubts_about(names: Sequence[str]) -> list[str]:
         if len(names) > 10 or any(number % 1 for number in numbers) or "%" in "".join(names):
             lines.append("The labels look like measurements. Each distinct number is a class of its own here.")
     else:
-        parts = {name: {part for each in re.split(r"[,;|]", name) if (part := each.strip(" []()'\""))} for name in names}
+        parts = {
+            name: {part for each in re.split(r"[,;|]", name) if (part := each.strip(" []()'\""))} for name in names
+        }
         uses = Counter(part for each in parts.values() for part in each)
         several = [name for name, each in parts.items() if len(each) > 1 and all(uses[part] > 1 for part in each)]
     for name in ("-1", "-"):  # of SNLI, in the library datasets and in its own files

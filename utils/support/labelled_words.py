@@ -43,9 +43,10 @@ def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
     """Read the texts of your own file without a header: a word and its label in each row, a blank row between texts.
 
     Columns are separated by commas or semicolons, as in CSV, or by tabs or spaces, without quotes, as in CoNLL-2003.
-    The column with the most different words, and not numbers or ids, has the words; the last other one has the labels,
-    unless only an earlier one has labels such as B-PER. Lines above a text that begin with # are comments. A tenth of the texts, but at
-    least one, goes into test, as many into validation if possible, the rest into train, which has a text of each class.
+    The column with the most different words, without digits, has the words; the last other one has the labels, unless
+    only an earlier one has labels such as B-PER. Lines above a text that begin with # are comments. A tenth of the
+    texts, but at least one, goes into test, as many into validation if possible, the rest into train, which has a text
+    of each class.
     Equal texts are used once, with their first labels; texts that differ only in case are in one part. The split
     depends on the `seed`. FileNotFoundError for a missing file; ValueError, with file and line, for anything that is
     missing or unexpected.
