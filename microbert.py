@@ -18,32 +18,39 @@ from pathlib import Path
 from unicodedata import category, normalize
 
 CJK = (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF)
-USUAL = {"model_type": "bert", "hidden_act": "gelu", "do_lower_case": True, "lowercase": True}
-USUAL |= {"pooling_mode": "mean", "pooling_mode_mean_tokens": True}
+USUAL = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute", "pooling_mode": "mean"}
+USUAL |= {"pre_tokenizer": {"type": "BertPreTokenizer"}, "kinds": "TransformerPooling", "max_input_chars_per_word": 100}
+YES = "do_lower_case lowercase strip_accents tokenize_chinese_chars handle_chinese_chars clean_text"
+NO = "is_decoder default_prompt_name peft_type more_layers pooling_mode_cls_token pooling_mode_max_tokens"
+USUAL |= dict.fromkeys(YES.split(), True) | dict.fromkeys(f"{NO} pooling_mode_mean_sqrt_len_tokens".split(), False)
 
 
 class Checkpoint:
     """The sizes, the vocabulary and the weights of a BERT, read from its files (notebook 06)."""
 
     def __init__(self, folder):
-        names = "config.json", "tokenizer_config.json", "tokenizer.json", "1_Pooling/config.json", "vocab.txt"
+        names = "config.json", "tokenizer_config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json"
+        names += "sentence_bert_config.json", "config_sentence_transformers.json", "adapter_config.json", "vocab.txt"
         *texts, words = [p.read_text("utf-8") if p.is_file() else "{}" for p in map(Path(folder).joinpath, names)]
-        self.config, settings, tokenizer, pooling = map(json.loads, texts)
+        self.config, settings, tokenizer, modules, pooling, sentence, prompts, adapter = map(json.loads, texts)
         self.vocab = tokenizer["model"]["vocab"] if tokenizer else dict(zip(words.split("\n"), range(len(words))))
-        found = USUAL | settings | pooling | (tokenizer.get("normalizer") or {}) | self.config
-        if other := {name: found[name] for name in USUAL if found[name] != USUAL[name]}:
-            sys.exit(f"{folder} has {other}: microbert.py reads a BERT with {USUAL}")
+        self.max_length = min(self.config["max_position_embeddings"], sentence.get("max_seq_length") or math.inf)
         data = Path(folder, "model.safetensors").read_bytes()  # the size of a table in 8 bytes, the table, the numbers
         start = 8 + int.from_bytes(data[:8], "little")
         self.table = {name.removeprefix("bert."): part for name, part in json.loads(data[8:start]).items()}
         self.numbers = memoryview(data)[start:]
+        found = prompts | adapter | settings | pooling | tokenizer | self.config
+        found |= {"clean_text": not tokenizer} | tokenizer.get("model", {}) | (tokenizer.get("normalizer") or {})
+        found["kinds"] = "".join(m["type"].split(".")[-1] for m in modules).removesuffix("Normalize") or None
+        found["more_layers"] = f"encoder.layer.{self.config['num_hidden_layers']}.output.dense.bias" in self.table
+        if other := {name: found[name] for name in USUAL if found.get(name) not in (None, USUAL[name])}:
+            sys.exit(f"{folder} has {other}: microbert.py reads a BERT with {USUAL}")
 
     def rows(self, name, chosen=None):
         """Return the chosen rows of a weight matrix, or all of them."""
-        (start, end), (*_, size), kind = (self.table[name][key] for key in ("data_offsets", "shape", "dtype"))
+        (start, end), (*count, size), kind = (self.table[name][key] for key in ("data_offsets", "shape", "dtype"))
         code, step = {"F32": ("f", 4), "F16": ("e", 2), "BF16": ("f", 2)}.get(kind) or sys.exit(f"{name} is in {kind}")
-        starts = (start + i * size * step for i in chosen or range((end - start) // size // step))
-        rows = [self.numbers[i : i + size * step] for i in starts]
+        rows = [self.numbers[start:end][i * size * step :][: size * step] for i in chosen or range(math.prod(count))]
         if kind == "BF16":  # the first half of a float32
             rows = [re.sub(rb"(?s)..", rb"\0\0\g<0>", bytes(row)) for row in rows]
         return [list(struct.unpack(f"<{size}{code}", row)) for row in rows]
@@ -60,8 +67,7 @@ def clean(c):
 
 def words_of(text):
     """Remove accents and capitals, and split the text at spaces and punctuation (notebook 01)."""
-    text = normalize("NFD", "".join(map(clean, text)))
-    text = "".join(c.lower() for c in text if category(c) != "Mn")
+    text = "".join(c.lower() for c in normalize("NFD", "".join(map(clean, text))) if category(c) != "Mn")
     return "".join(f" {c} " if c in "$+<=>^`|~" or category(c)[0] == "P" else c for c in text).split()
 
 
@@ -79,11 +85,11 @@ def pieces_of(word, vocab):
 
 
 def token_ids(text, model):
-    """Return the ids of [CLS], of at most 510 tokens of the text, and of [SEP] (notebook 01)."""
+    """Return the ids of [CLS], of the text, cut to what the model reads, and of [SEP] (notebook 01)."""
     tokens = []
     for i, part in enumerate(re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", text)):
         tokens += [part] if i % 2 else [piece for word in words_of(part) for piece in pieces_of(word, model.vocab)]
-    return [model.vocab[token] for token in ["[CLS]", *tokens[:510], "[SEP]"]]
+    return [model.vocab[token] for token in ["[CLS]", *tokens[: model.max_length - 2], "[SEP]"]]
 
 
 def dot(a, b):
@@ -101,10 +107,8 @@ def norm(x, model, name):
     (scale,), (shift,), result = model.rows(f"{name}.weight"), model.rows(f"{name}.bias"), []
     for vector in x:
         mean = sum(vector) / len(vector)
-        deviation = math.sqrt(
-            sum((a - mean) ** 2 for a in vector) / len(vector) + model.config.get("layer_norm_eps", 1e-12)
-        )
-        result.append([(a - mean) / deviation * s + b for a, s, b in zip(vector, scale, shift)])
+        std = math.sqrt(sum((a - mean) ** 2 for a in vector) / len(vector) + model.config.get("layer_norm_eps", 1e-12))
+        result.append([(a - mean) / std * s + b for a, s, b in zip(vector, scale, shift)])
     return result
 
 
@@ -154,8 +158,7 @@ def encode(ids, model):
 
 def embed(text, model):
     """Return a text's vector: the mean of its tokens' vectors, of length 1 (notebook 09)."""
-    x = encode(token_ids(text, model), model)
-    mean = [sum(column) / len(x) for column in zip(*x)]
+    mean = [sum(column) / len(column) for column in zip(*encode(token_ids(text, model), model))]
     return [a / math.sqrt(dot(mean, mean)) for a in mean]
 
 

@@ -26,6 +26,8 @@ EXTRA_TERMS = {
     "position_bias": "adds a bias for each distance to its scores",
 }
 SIDES = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
+# where a configuration has the number of layers of the decoder of two sides, and of any other model
+DECODER_LAYERS, LAYERS = ("decoder_layers", "num_decoder_layers"), ("num_hidden_layers",)
 
 
 def is_official(model) -> bool:
@@ -69,6 +71,15 @@ def check_positions(model, inputs: dict[str, Tensor], kind: str, shape: tuple[in
             f"the weights of a {family_of(model)} have {positions} positions for {tokens} tokens, so a view cannot "
             "draw them between tokens"
         )
+
+
+def layer_count(model, kind: str) -> int | None:
+    """Return the number of layers of a model or of one of its sides, or None if it does not say."""
+    config = getattr(model.config, "text_config", None) or model.config
+    if kind == "all" and getattr(config, "is_encoder_decoder", False) and hasattr(model, "layers"):
+        return len(model.layers)  # one side, with the configuration of both
+    names = LAYERS if kind in ("all", "encoder") else DECODER_LAYERS + LAYERS
+    return next((size for name in names if (size := getattr(config, name, None))), None)
 
 
 class Call(NamedTuple):
@@ -122,7 +133,7 @@ def configs_of(module) -> list:
 def read_weights(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the attention weights (L, A, S, T) that the model returns, under "all" or, if it has two sides, `SIDES`.
 
-    ValueError for a model that returns none.
+    ValueError for a model that returns none, or not those of each layer.
     """
     with use_attention(model, "eager"):
         output = model(**inputs, output_attentions=True, return_dict=True)
@@ -133,6 +144,12 @@ def read_weights(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> dict[st
             raise ValueError(
                 f"a {family_of(model)} returns no attention weights ({names[kind]} is {layers!r:.40} with "
                 "output_attentions=True), so there is nothing to draw"
+            )
+        if len(layers) != (count := layer_count(model, kind) or len(layers)):
+            raise ValueError(
+                f"a {family_of(model)} returns the attention weights of {len(layers)} of its {count} layers, so a view "
+                "cannot number them: do not call the model in another thread meanwhile, and if you have removed "
+                "layers, change its config"
             )
         shapes = {tuple(layer.shape) for layer in layers}
         if len(shapes) > 1:

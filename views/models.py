@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from utils.attention import MultiHeadAttention
 from utils.encoder import TransformerEncoder
-from utils.support.batches import device_of, evaluation_mode
+from utils.support.batches import CHANGING, device_of, evaluation_mode
 from utils.support.checks import check_tokenizer, has_rows_for, vocabulary_of
 from views.any_model import accepted, family_of, has_two_sides, is_official, read_neurons, read_weights, takes
 from views.inputs import prettify
@@ -107,8 +107,11 @@ def read_two_sides(
 
 @contextmanager
 def inference(model) -> Iterator[None]:
-    """Evaluation mode without gradients; the mode is restored afterwards."""
-    with evaluation_mode(model), torch.no_grad():
+    """Evaluation mode without gradients, in one thread at a time; the mode is restored afterwards.
+
+    Reading changes the model and what it calls: its attention, its hooks, `any_model.CALLS`.
+    """
+    with CHANGING, evaluation_mode(model), torch.no_grad():
         yield
 
 

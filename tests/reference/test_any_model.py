@@ -2,6 +2,8 @@
 
 import shutil
 import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -229,6 +231,37 @@ def test_views_leave_the_model_unchanged(family, error, implementation, tokenize
     assert state_of(model) == before
     assert not any_model.CALLS
     assert torch.is_grad_enabled()
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Four threads that take turns all the time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
+def test_views_in_threads_have_all_layers(family, tokenizer, threads):
+    model = sharp_model(family, (FAMILIES | TWO_SIDES)[family]).train()
+    before, pair = state_of(model), ("w1",) * (family == "t5")
+    draws = (head_view, model_view if pair else neuron_view)
+    wanted = [data_of(draw(model, tokenizer, TEXT, *pair)) for draw in draws]
+    drawn = list(threads.map(lambda draw: data_of(draw(model, tokenizer, TEXT, *pair)), draws * 8))
+    for number, found in enumerate(drawn):
+        for side, panel in found["attention"].items():
+            torch.testing.assert_close(panel["attn"], wanted[number % 2]["attention"][side]["attn"])
+    assert state_of(model) == before
+
+
+@pytest.mark.parametrize(("family", "name"), [("bert", "num_hidden_layers"), ("t5", "num_decoder_layers")])
+def test_weights_of_some_layers_only_are_refused(family, name, tokenizer):
+    model = sharp_model(family, (FAMILIES | TWO_SIDES)[family])
+    setattr(model.config, name, 3)
+    with pytest.raises(ValueError, match=f"a {family} returns the attention weights of 2 of its 3 layers, so a view"):
+        head_view(model, tokenizer, TEXT, *(["w1"] if family == "t5" else []))
 
 
 def test_modern_encoder_is_read_after_rotation(tokenizer):

@@ -1,5 +1,7 @@
 """Batches contain every row once with little padding, and inference restores a model's modes."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from transformers import BertConfig
@@ -129,6 +131,15 @@ def test_evaluation_mode_restores_modes_after_error(half_frozen):
     before = modes(half_frozen)
     with pytest.raises(KeyboardInterrupt), evaluation_mode(half_frozen):
         raise KeyboardInterrupt
+    assert modes(half_frozen) == before
+
+
+def test_dropout_stays_off_for_other_threads(half_frozen):
+    half_frozen.encoder.train()
+    before = modes(half_frozen)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: embed(["a b c"], half_frozen.encoder, tiny_tokenizer()), range(40)))
+    assert all(vectors.equal(found[0]) for vectors in found)
     assert modes(half_frozen) == before
 
 

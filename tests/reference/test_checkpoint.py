@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import BertWordPieceTokenizer, Tokenizer
-from tokenizers.normalizers import NFKC, BertNormalizer, Lowercase, Sequence
+from tokenizers.normalizers import NFD, NFKC, BertNormalizer, Lowercase, Prepend, Replace, Sequence, StripAccents
 from transformers import (
     AutoModel,
     BertConfig,
@@ -31,6 +31,7 @@ from utils.support.checkpoint import (
     checkpoint_name,
     load_config,
     load_official,
+    load_official_tokenizer,
     load_reference_model,
     load_tokenizer,
 )
@@ -379,18 +380,52 @@ def bare(tmp_path) -> Path:
     return tmp_path
 
 
-def test_tokenizer_that_transformers_rebuilds_is_rejected(bare):
-    """A cased tokenizer.json alone; the remedy works."""
-    rebuilt_tokenizer(bare, BertNormalizer(lowercase=False))
-    with pytest.raises(ValueError, match=r"tokenizer.json gives other ids for .* than transformers.*: write") as caught:
-        load_tokenizer(bare)
-    settings = re.search(r"\{.*\}", str(caught.value))[0]
-    assert json.loads(settings) == {"do_lower_case": False, "strip_accents": None}
-    (bare / "tokenizer_config.json").write_text(settings)
-    assert load_tokenizer(bare).encode("A É") == [2, 48, 49, 3]
-    rebuilt_tokenizer(bare, Sequence([NFKC(), Lowercase()]))
-    with pytest.raises(ValueError, match=r"gives other ids for .*: use a checkpoint with"):
-        load_tokenizer(bare)
+CASED = BertNormalizer(lowercase=False)
+
+
+@pytest.mark.parametrize(
+    "normalizer",
+    [
+        None,
+        CASED,
+        BertNormalizer(strip_accents=False),
+        BertNormalizer(clean_text=False),
+        BertNormalizer(handle_chinese_chars=False),
+        Prepend("a"),
+        Sequence([NFKC(), Lowercase()]),
+        Sequence([Replace("ß", "c"), BertNormalizer()]),
+        Sequence([NFD(), StripAccents()]),
+    ],
+    ids=str,
+)
+def test_stored_normalizer_is_the_one_that_is_used(bare, normalizer):
+    """transformers 5 alone would use that of its class; ours refuses what it can't do."""
+    rebuilt_tokenizer(bare, normalizer)
+    stored = Tokenizer.from_file(str(bare / "tokenizer.json"))
+    found = load_official_tokenizer(bare)
+    for text in ("A É", "\ufb01 ß \u4e2d\u6587", "a\u200bb"):
+        assert found.encode(text) == stored.encode(text).ids
+    if normalizer is CASED:
+        assert WordPieceTokenizer.from_checkpoint(bare).encode("A É") == [2, 48, 49, 3]
+    else:
+        with pytest.raises(ValueError, match="has a normalizer that is not supported, "):
+            WordPieceTokenizer.from_checkpoint(bare)
+
+
+@pytest.mark.parametrize(
+    ("normalizer", "settings"),
+    [
+        (CASED, {"do_lower_case": True}),
+        (BertNormalizer(), {"strip_accents": False}),
+        (BertNormalizer(handle_chinese_chars=False), {"tokenize_chinese_chars": True}),
+        (Sequence([NFKC(), Lowercase()]), {"do_lower_case": False}),
+    ],
+)
+def test_contradicting_normalizers_are_rejected(bare, normalizer, settings):
+    rebuilt_tokenizer(bare, normalizer)
+    (bare / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"} | settings))
+    with pytest.raises(ValueError, match=f"has the normalizer .*, but tokenizer_config.json sets {min(settings)}="):
+        load_official_tokenizer(bare)
 
 
 def test_cased_vocabulary_without_settings_is_rejected(bare):

@@ -17,7 +17,7 @@ from utils.support.datasets import (
     split_of,
     text_hash,
 )
-from utils.support.labelled_texts import SHOP_EMAILS, read_labelled, read_or_example
+from utils.support.labelled_texts import SHOP_EMAILS, doubts_about, read_labelled, read_or_example, sorted_names
 from utils.support.labelled_words import read_words
 from utils.support.tables import read_csv, read_texts
 from utils.support.tweets import TWEETS_FILE, tagged_tweets
@@ -283,37 +283,71 @@ def test_half_an_emoji_is_left_out(tmp_path):
     assert list(read_texts([path])) == ["\U0001f600", "a cut"]
 
 
-PEOPLE = ["Anna B-PER -", "met O -", "Bo B-PER annotator1", "", "Mo B-PER annotator1", "is O -", "", "so O -"]
+PEOPLE = ["Anna B-PER", "met O", "Bo B-PER", "", "Mo B-PER", "is O", "", "so O"]
 
 
 def words_file(folder, rows, name="words.conll"):
     return own_csv(folder, rows[1:], rows[0].replace(" ", "\t"), name)
 
 
+def laid_out(layout: str, labels=None) -> list[str]:
+    """The rows of PEOPLE with these columns between tabs: w, a word; l, its label; n, its number; and others as is."""
+    rows = [row.split() for row in PEOPLE]
+    named = [{"w": row[0], "l": (labels or {}).get(row[1], row[1]), "n": n} for n, row in enumerate(rows) if row]
+    filled = iter(["\t".join(layout.format(**name, low=name["w"].lower()).split()) for name in named])
+    return [next(filled) if row else "" for row in rows]
+
+
+PLAIN, BARE, SPAN = {"B-PER": "PER"}, {"B-PER": "B"}, {"B-PER": "PER[1]", "O": "_"}
+
+
 @pytest.mark.parametrize(
-    ("change", "columns"),
+    ("layout", "labels", "columns"),
     [
-        (lambda row: row, "columns 1 and 2"),  # as Universal NER: the last column names who annotated
-        (lambda row: " ".join(row.split()[:2]), "columns 1 and 2"),
-        (lambda row: row and "{} NN B-NP {}".format(*row.split()), "columns 1 and 4"),  # as CoNLL-2003
-        (lambda row: row.replace("B-PER", "PER"), "columns 1 and 3"),  # no column has prefixes: the last
+        ("{w} {l}", None, "columns 1 and 2"),
+        ("{w} {l}", PLAIN, "columns 1 and 2"),
+        ("{l} {w}", None, "columns 2 and 1"),
+        ("{w} NN B-NP {l}", None, "columns 1 and 4"),  # CoNLL-2003
+        ("{w} {low} NN B-NP {l}", None, "columns 1 and 5"),  # the German part, with lemmas
+        ("{w} {l} - annotator{n}", None, "columns 1 and 2"),  # Universal NER
+        ("{n} {w} {l} O", None, "columns 2 and 3"),  # GermEval, without names in names
+        ("1-{n} {n}-3 {w} {l}", None, "columns 3 and 4"),
+        ("doc-a s{n} {w} {l}", None, "columns 3 and 4"),
+        ("{l} {n} 3{n} {w}", None, "columns 4 and 1"),  # exports of brat
+        ("{l} {n} 3{n} {w}", PLAIN, "columns 4 and 1"),
+        ("{w} {l} 0.{n}", PLAIN, "columns 1 and 2"),
+        ("{w} {l} en", PLAIN, "columns 1 and 2"),
+        ("{w} {l} f{n}", BARE, "columns 1 and 2"),
+        ("{w} {l} f{n}", {"B-PER": "b_per", "O": "o"}, "columns 1 and 2"),
     ],
 )
-def test_label_column_is_the_one_with_labels(tmp_path, change, columns):
-    found = read_words(words_file(tmp_path, [change(row).replace(" ", "\t") for row in PEOPLE]))
+def test_words_and_labels_are_found_by_content(tmp_path, layout, labels, columns):
+    found = read_words(words_file(tmp_path, laid_out(layout, labels)))
     assert found.columns == f"{columns}, between tabs"
-    assert found.words == 6
+    assert sorted(word for part in found[:3] for text, _ in part for word in text) == sorted(
+        row.split()[0] for row in PEOPLE if row
+    )
+    assert set(found.names) == {(labels or {}).get(name, name) for name in ("B-PER", "O")}
 
 
-def test_two_columns_of_the_same_labels_are_refused(tmp_path):
-    rows = [row and "{0} {1} {1}".format(*row.split()) for row in PEOPLE]  # as GermEval's nested names
-    with pytest.raises(ValueError, match=r"its columns 2 and 3 all have labels such as B-PER: keep one of them"):
-        read_words(words_file(tmp_path, [row.replace(" ", "\t") for row in rows]))
+@pytest.mark.parametrize(
+    ("layout", "labels", "words"),
+    [
+        ("{w} {l} {l}", None, "its columns 2 and 3 all have labels such as B-PER: keep one of them"),  # GermEval
+        ("{w} x{w} {l}", None, "its columns 1 and 2 could both be the words: leave one of them out"),
+        ("1-{n} {n}-3 {w} {l}", SPAN, r"labels such as 'PER\[1\]', in column 4, mark whole spans, as in WebAnno TSV"),
+        ("a/b 0 {n} {w} NN {l}", {"B-PER": "(PER*)", "O": "*"}, r"such as '\(PER\*\)', in column 6, .* CoNLL-2012"),
+        ("en:{w} {l}", None, "every word begins with 'en:', as in WikiANN: leave that out"),
+    ],
+)
+def test_unclear_columns_of_words_are_refused(tmp_path, layout, labels, words):
+    with pytest.raises(ValueError, match=words):
+        read_words(words_file(tmp_path, laid_out(layout, labels)))
 
 
 @pytest.mark.parametrize(("old", "new"), [("\tO", "\t0"), ("\tO", "\tOUT"), ("is\tO", "is\tI-O")])
 def test_other_signs_for_outside_are_refused(tmp_path, old, new):
-    rows = ["\t".join(row.split()[:2]).replace(old, new) for row in PEOPLE]
+    rows = ["\t".join(row.split()).replace(old, new) for row in PEOPLE]
     with pytest.raises(ValueError, match=r"write the letter O.* for words outside"):
         read_words(words_file(tmp_path, rows))
 
@@ -322,7 +356,7 @@ def test_other_signs_for_outside_are_refused(tmp_path, old, new):
 def test_comments_above_texts_are_not_words(tmp_path, comment):
     rows = [comment]
     for row in PEOPLE:
-        rows += [" ".join(row.split()[:2])] if row else ["", comment]
+        rows += [row] if row else ["", comment]
     found = read_words(words_file(tmp_path, rows, "en.conll"))
     assert (found.names, found.words, found.texts) == (("B-PER", "O"), 6, 3)
 
@@ -356,6 +390,37 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
     assert own.rewritten == {"0.0": "0", "1.0": "1"}
     kept = [f"text {number},{('1.0', '2.0')[number % 2]}" for number in range(40)]
     assert read_labelled(own_csv(tmp_path, kept)).names == ("1.0", "2.0")
+
+
+@pytest.mark.parametrize(
+    ("labels", "doubt"),
+    [
+        (["0", "0.5", "1", "1.5"], "measurements"),
+        (["0", "0,5", "1", "1,5", "5"], "measurements"),  # and 0,5 is not two labels
+        (["1,0", "1,3", "1,7", "2,0", "5,0"], "measurements"),  # grades
+        (["0,5", "0,25"], "measurements"),
+        (["−1", "-0.5", "+1"], "measurements"),
+        (["1e-05", "0.1"], "measurements"),
+        (["80 %", "9 %", "100 %"], "measurements"),
+        (["3.5/5", "4/5"], "measurements"),
+        ([str(year) for year in range(1990, 2001)], "measurements"),
+        ([str(rating) for rating in range(1, 11)], None),
+        (["1.0", "2.0", "3.0"], None),
+        (["1,0", "2,0", "3,0"], None),
+        (["1/5", "2/5", "3/5"], None),
+        (["v1.5", "2.5"], None),
+        (["0,1,2", "0", "1", "2"], "several"),
+        (["a,b", "a", "b"], "several"),
+    ],
+)
+def test_doubts_know_numbers_from_several_labels(labels, doubt):
+    found = [line for line in doubts_about(labels) if "look like" in line]
+    assert [doubt in line for line in found] == [True] * (doubt is not None)
+
+
+def test_numbers_are_sorted_by_size():
+    assert sorted_names({"10 %", "9 %", "9,5 %"}) == ("9 %", "9,5 %", "10 %")
+    assert sorted_names({"10", "9", "-1", "x"}) == ("-1", "10", "9", "x")
 
 
 @pytest.mark.parametrize(

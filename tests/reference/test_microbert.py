@@ -10,6 +10,7 @@ import sys
 
 import pytest
 import torch
+from tokenizers import BertWordPieceTokenizer
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
 import microbert
@@ -20,6 +21,7 @@ from utils.masked_lm import TransformerForMaskedLM
 from utils.search import embed
 from utils.support.characters import EARLIER_CATEGORY, LATER_CHARACTERS, in_ranges
 from utils.support.checkpoint import embedded_folder
+from utils.tokenization import WordPieceTokenizer
 
 SOURCE = (ROOT / "microbert.py").read_text("utf-8")
 TEXTS = ["time flies", "Hours go by, naïvely: 北京!", "antidisestablishmentarianism [MASK]", "", "a " * 30 + "x" * 101]
@@ -35,9 +37,9 @@ def is_of_unicode_8(text: str) -> bool:
     return not any(in_ranges(character, LATER_CHARACTERS) or character in EARLIER_CATEGORY for character in text)
 
 
-def test_microbert_has_at_most_115_lines_of_code():
+def test_microbert_has_at_most_117_lines_of_code():
     code = re.sub(r'"""[\s\S]*?"""', "", SOURCE)
-    assert len([line for line in code.splitlines() if line.strip()]) <= 115
+    assert len([line for line in code.splitlines() if line.strip()]) <= 117
 
 
 @pytest.mark.parametrize("version", [(3, 11), (3, 14)])
@@ -60,7 +62,8 @@ def test_each_function_of_microbert_names_a_notebook():
 def test_microbert_gives_the_official_ids(model, official_tokenizer):
     texts = [text for text in [*SPECIAL, *WORDS, *generated_strings(2_000), "a b " * 300] if is_of_unicode_8(text)]
     assert len(texts) > 1_000
-    official = official_tokenizer(texts, truncation=True, max_length=512)["input_ids"]
+    official = official_tokenizer(texts, truncation=True, max_length=model.max_length)["input_ids"]
+    assert model.max_length == 256  # of sentence_bert_config.json
     assert [text for text, ids in zip(texts, official, strict=True) if microbert.token_ids(text, model) != ids] == []
 
 
@@ -87,15 +90,43 @@ def test_microbert_reads_saved_checkpoints(tmp_path, saver, dtype):
     torch.testing.assert_close(torch.tensor(microbert.encode(ids, found)), expected, atol=1e-5, rtol=0)
 
 
+def own_tokenizer(**parts) -> dict:
+    """A tokenizer.json with other parts than BERT's."""
+    whole = json.loads(BertWordPieceTokenizer(tiny_tokenizer().vocab).to_str())
+    return whole | {name: value and (whole[name] | value) for name, value in parts.items()}
+
+
+def modules(*kinds: str) -> list[dict]:
+    return [{"type": f"sentence_transformers.models.{kind}", "path": kind[:9]} for kind in kinds]
+
+
 @pytest.mark.parametrize(
     ("file", "changes", "words"),
     [
         ("config.json", {"model_type": "roberta"}, "has {'model_type': 'roberta'}: microbert.py reads a BERT with"),
         ("config.json", {"hidden_act": "relu"}, "{'hidden_act': 'relu'}"),
+        ("config.json", {"position_embedding_type": "relative_key"}, "{'position_embedding_type': 'relative_key'}"),
+        ("config.json", {"is_decoder": True}, "{'is_decoder': True}"),
+        ("config.json", {"num_hidden_layers": 1}, "{'more_layers': True}"),
         ("tokenizer_config.json", {"do_lower_case": False}, "{'do_lower_case': False}"),
-        ("tokenizer.json", {"normalizer": {"lowercase": False}}, "{'lowercase': False}"),
+        ("tokenizer_config.json", {"strip_accents": False}, "{'strip_accents': False}"),
+        ("tokenizer_config.json", {"tokenize_chinese_chars": False}, "{'tokenize_chinese_chars': False}"),
+        ("tokenizer.json", own_tokenizer(normalizer={"lowercase": False}), "{'lowercase': False}"),
+        ("tokenizer.json", own_tokenizer(normalizer={"strip_accents": False}), "{'strip_accents': False}"),
+        ("tokenizer.json", own_tokenizer(normalizer={"handle_chinese_chars": False}), "{'handle_chinese_chars': False"),
+        ("tokenizer.json", own_tokenizer(normalizer=None), "{'clean_text': False}"),
+        ("tokenizer.json", own_tokenizer() | {"normalizer": {"type": "NFKC"}}, "{'clean_text': False}"),
+        ("tokenizer.json", own_tokenizer(pre_tokenizer={"type": "Whitespace"}), "{'type': 'Whitespace'}}"),
+        ("tokenizer.json", own_tokenizer(model={"max_input_chars_per_word": 9}), "{'max_input_chars_per_word': 9}"),
         ("1_Pooling/config.json", {"pooling_mode": "cls"}, "{'pooling_mode': 'cls'}"),
-        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}, "{'pooling_mode_mean_tokens': False}"),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "{'pooling_mode_cls_token': True}"),
+        (
+            "modules.json",
+            modules("Transformer", "Pooling", "Dense", "Normalize"),
+            "{'kinds': 'TransformerPoolingDense'",
+        ),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "{'default_prompt_name': 'query'}"),
+        ("adapter_config.json", {"peft_type": "LORA"}, "{'peft_type': 'LORA'}"),
         ("model.safetensors", None, "usage: python microbert.py"),
         ("config.json", None, "usage: python microbert.py"),
         ("dtype", torch.float64, "embeddings.word_embeddings.weight is in F64"),
@@ -109,14 +140,31 @@ def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes,
         path.unlink()
     elif file != "dtype":
         path.parent.mkdir(exist_ok=True)
-        vocab = {"model": {"vocab": tiny_tokenizer().vocab}} if file == "tokenizer.json" else {}
-        path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else vocab) | changes))
-    command = [sys.executable, ROOT / "microbert.py", "a b", "c d"]
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes if path.exists() else changes))
+    command = [sys.executable, "-S", ROOT / "microbert.py", "a b", "c d"]
     environment = os.environ | {"CHECKPOINT": str(tmp_path / "saved")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("limit", [None, 8])
+def test_microbert_cuts_texts_as_embed(tmp_path, limit):
+    torch.manual_seed(0)
+    encoder = TransformerForMaskedLM(BertConfig(**TINY, initializer_range=0.3)).eval()
+    encoder.save(tmp_path, tiny_tokenizer())
+    if limit:
+        (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit}))
+        rows = zip(modules("Transformer", "Pooling"), ("", "1_Pooling"), strict=True)
+        (tmp_path / "modules.json").write_text(json.dumps([row | {"path": path} for row, path in rows]))
+    found, encoder = microbert.Checkpoint(tmp_path), TransformerEncoder.from_checkpoint(tmp_path)
+    texts = ["a b c " * 9, "b c a d e f a"]
+    assert len(microbert.token_ids(texts[0], found)) == (limit or TINY["max_position_embeddings"])
+    ours = torch.tensor([microbert.embed(text, found) for text in texts])
+    torch.testing.assert_close(
+        ours, embed(texts, encoder, WordPieceTokenizer.from_checkpoint(tmp_path)), atol=1e-5, rtol=0
+    )
 
 
 class Score(float):

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from threading import RLock
 
 import torch
 from torch import Tensor, nn
 
 from utils.support.checks import check_max_length, check_settings, check_texts, check_tokenizer
+
+CHANGING = RLock()  # held by the thread that changes models for a while, such as their mode
 
 
 def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int]]:
@@ -82,14 +85,21 @@ def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> l
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Turn dropout off in the block, and restore the mode of every module after it."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
+    """Turn dropout off in the block, and restore the mode of every module after it.
+
+    Other threads wait until the block ends, unless dropout was off before.
+    """
+    with ExitStack() as changing:
+        changing.enter_context(CHANGING)
+        modes = [(module, module.training) for module in model.modules()]
+        if not any(mode for _, mode in modes):
+            changing.close()
+        model.eval()
+        try:
+            yield
+        finally:
+            for module, mode in modes:
+                module.training = mode
 
 
 def device_of(model: nn.Module) -> torch.device:

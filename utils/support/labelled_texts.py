@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -13,6 +13,8 @@ from utils.support.tables import check_filled, count_missing, holds_json, plain_
 
 Text = TypeVar("Text")
 SHOP_EMAILS = DATA / "shop_emails.csv"
+# a label such as 4.5, 4,5, −1, 1e-05, 80 % or 4/5
+NUMBER = re.compile(r"([+−–-]?\d*[.,]?\d+(?:e[+-]?\d+)?)(?: ?[%‰]|/\d+)?", re.IGNORECASE)
 
 
 class SplitDataset(NamedTuple):
@@ -78,10 +80,17 @@ def read_or_example(path: str | Path, text: str = "text", label: str = "label", 
     return own._replace(train=parts[0], validation=parts[1], test=parts[2])
 
 
-def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
+def sorted_names(names: Collection[str]) -> tuple[str, ...]:
     """Return the names of classes in order, numbers by their size: 2 comes before 10."""
-    numbers = all(re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", name) for name in names)
-    return tuple(sorted(names, key=lambda name: (float(name) if numbers else 0, name)))
+    numbers = dict(zip(names, as_numbers(names), strict=False))
+    return tuple(sorted(names, key=lambda name: (numbers.get(name, 0), name)))
+
+
+def as_numbers(names: Collection[str]) -> list[float]:
+    """Return the labels as numbers, or an empty list unless all are."""
+    matches = [*map(NUMBER.fullmatch, names)]
+    numbers = (re.sub("[−–]", "-", match[1]).replace(",", ".") for match in matches if match)
+    return [*map(float, numbers)] if all(matches) else []
 
 
 def same_numbers(labels: Sequence[str]) -> dict[str, str]:
@@ -92,12 +101,16 @@ def same_numbers(labels: Sequence[str]) -> dict[str, str]:
 
 def doubts_about(names: Sequence[str]) -> list[str]:
     """Return a line for each sign that the labels of texts are not the names of classes."""
-    lines = []
-    parts = {name: {part for each in re.split(r"[,;|]", name) if (part := each.strip(" []()'\""))} for name in names}
-    uses = Counter(part for each in parts.values() for part in each)
-    several = [name for name, each in parts.items() if len(each) > 1 and all(uses[part] > 1 for part in each)]
-    if all(re.fullmatch(r"[+-]?[0-9]+[.,][0-9]*[1-9][0-9]*", name) for name in names):
-        lines.append("The labels look like measurements. Each distinct number is a class of its own here.")
+    lines, several = [], []
+    if numbers := as_numbers(names):
+        if len(names) > 10 or any(number % 1 for number in numbers) or "%" in "".join(names):
+            lines.append("The labels look like measurements. Each distinct number is a class of its own here.")
+    else:
+        parts = {
+            name: {part for each in re.split(r"[,;|]", name) if (part := each.strip(" []()'\""))} for name in names
+        }
+        uses = Counter(part for each in parts.values() for part in each)
+        several = [name for name, each in parts.items() if len(each) > 1 and all(uses[part] > 1 for part in each)]
     for name in ("-1", "-"):  # of SNLI, in the library datasets and in its own files
         lines += [f"The label {name} often marks a text without a label. If it does here, delete its rows."] * (
             name in names

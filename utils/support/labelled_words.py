@@ -3,13 +3,13 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import dropwhile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from utils.support.labelled_texts import group_texts, sorted_names
-from utils.support.scores import LABEL
+from utils.support.scores import LABEL, kinds_of
 from utils.support.tables import holds_json, plain_file
 
 BLANK = " \t\r\n"  # separates words; a no-break space does not
@@ -18,6 +18,11 @@ WORD_COLUMN = re.compile(r"(\w+[_ ])?(word|token|form|text)s?([_ ]\w+)?", re.IGN
 LABEL_COLUMN = re.compile(
     r"(\w+[_ -])?(labels?|tags?|class(es)?|ner|[ux]?pos|bio|bilou|iob2?|entity|entities)([_ -]\w+)?", re.IGNORECASE
 )
+NUMBER = re.compile(r"[+-]?\d+([-.,:]\d+|%)?")  # a position or class, or with the group a range or share
+MANY_CLASSES = 40  # of integers, which are no classes if they are more
+NOT_OF_WORDS = re.compile(r"[\d\s=|/_]")  # of ids, offsets, features, paths and phrases
+# of labels in WebAnno TSV and CoNLL-2012, which mark whole spans: PER[1], _ and (PER*, *)
+WHOLE_SPANS = re.compile(r"_|\*|.+\[\d+\]|\(.+|.+\)")
 WordText = list[tuple[str, str]]  # (word, label) for each word of a text
 
 
@@ -38,9 +43,10 @@ def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
     """Read the texts of your own file without a header: a word and its label in each row, a blank row between texts.
 
     Columns are separated by commas or semicolons, as in CSV, or by tabs or spaces, without quotes, as in CoNLL-2003.
-    The first column has the word (the second, if the first numbers the rows), and the last its label, unless only
-    another has labels such as B-PER. Lines above a text that begin with # are comments. A tenth of the texts, but at
-    least one, goes into test, as many into validation if possible, the rest into train, which has a text of each class.
+    The column with the most different words, without digits, has the words; the last other one has the labels, unless
+    only an earlier one has labels such as B-PER. Lines above a text that begin with # are comments. A tenth of the
+    texts, but at least one, goes into test, as many into validation if possible, the rest into train, which has a text
+    of each class.
     Equal texts are used once, with their first labels; texts that differ only in case are in one part. The split
     depends on the `seed`. FileNotFoundError for a missing file; ValueError, with file and line, for anything that is
     missing or unexpected.
@@ -98,10 +104,9 @@ def word_texts(path: Path) -> tuple[list[WordText], str]:
     texts = [text for text in (without_comments(text, columns, has_comments) for text in texts) if text]
     for line, row in (item for text in texts for item in text):
         check_fields(row, line, columns, mark)
-    first = int(columns > 2 and all(re.fullmatch(r"\d+([-.]\d+)?", row[0]) for text in texts for _, row in text))
-    if first and columns == 10:
+    if columns == 10 and all(NUMBER.fullmatch(row[0]) for text in texts for _, row in text):
         raise ValueError("it has the ten columns of CoNLL-U: keep two, the word and its label, with a tab between them")
-    last = label_column([row for text in texts for _, row in text], first) if texts else 1
+    first, last = word_and_label_columns([row for text in texts for _, row in text]) if texts else (0, 1)
     texts = [[word_and_label(row[first], row[last], line) for line, row in text] for text in texts]
     return texts, "" if mark in ",;" else f"columns {first + 1} and {last + 1}, between {MARKS[mark]}"
 
@@ -123,22 +128,65 @@ def without_comments(
     )
 
 
-def label_column(rows: Sequence[Sequence[str]], first: int) -> int:
-    """Return the index of the column with the labels: the last, unless only an earlier one has labels such as B-PER.
+def word_and_label_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Return the indices of the columns with words and with labels; ValueError if two could be one of them."""
+    columns = [*zip(*(rows[1:] or rows), strict=True)]  # without a header
+    kinds = {index: found for index, column in enumerate(columns) if (found := kinds_of({*column}))}
+    others = [index for index in range(len(columns)) if index not in kinds]
+    first = word_column(columns, others) if len(columns) > 2 else min(others, default=0)
+    return first, label_column(columns, kinds, [index for index in range(len(columns)) if index != first])
 
-    ValueError if two columns have labels of the same kinds, as nested entities have.
+
+def word_column(columns: Sequence[Sequence[str]], others: Sequence[int]) -> int:
+    """Return the one of these other columns with the most different values that have letters, and no digits.
+
+    ValueError if another has nearly as many, unless it comes later and begins as the words do, as lemmas.
     """
-    kinds, last = {}, len(rows[0]) - 1
-    for column in range(first + 1, len(rows[0])):
-        found = {value: LABEL.fullmatch(value) for value in {row[column] for row in rows} - {"O"}}
-        if found and all(found.values()):
-            kinds[column] = {match[2] for match in found.values()}
-    is_label = last in kinds or not kinds or any(row[last] == "O" for row in rows)
-    chosen = last if is_label else max(kinds)
-    if rivals := [column for column in kinds if column != chosen and kinds[column] & kinds.get(chosen, set())]:
-        columns = " and ".join(str(column + 1) for column in sorted([*rivals, chosen]))
-        raise ValueError(f"its columns {columns} all have labels such as B-{min(kinds[chosen])}: keep one of them")
+    counts = {
+        index: sum(any(map(str.isalpha, value)) and not NOT_OF_WORDS.search(value) for value in {*columns[index]})
+        for index in others
+    }
+    if not any(counts.values()):  # the words are numbers, too
+        return int(all(map(NUMBER.fullmatch, columns[0])))
+    first = max(counts, key=counts.get)
+    beginnings = [[value[:2].casefold() for value in column] for column in columns]
+    for index in others:
+        alike = sum(map(str.__eq__, beginnings[index], beginnings[first])) > len(columns[0]) / 2
+        if index != first and counts[index] > 0.8 * counts[first] and not (alike and index > first):
+            low, high = sorted((first + 1, index + 1))
+            raise ValueError(f"its columns {low} and {high} could both be the words: leave one of them out")
+    return first
+
+
+def label_column(columns: Sequence[Sequence[str]], kinds: Mapping[int, set[str]], others: Sequence[int]) -> int:
+    """Return the one of these other columns with the labels: the last, unless only an earlier one has such as B-PER.
+
+    Positions, shares and columns with one value are no labels. ValueError if two columns have labels of the same kinds,
+    as nested entities have, and for labels of whole spans.
+    """
+    classes = [index for index in others if len({*columns[index]}) > 1 and not are_positions(columns[index])]
+    chosen = max(classes or others)
+    if kinds and chosen not in kinds and "O" not in columns[chosen]:
+        chosen = max(kinds)
+    if rivals := [index for index in kinds if index != chosen and kinds[index] & kinds.get(chosen, set())]:
+        both = " and ".join(str(index + 1) for index in sorted([*rivals, chosen]))
+        raise ValueError(f"its columns {both} all have labels such as B-{min(kinds[chosen])}: keep one of them")
+    spans = sorted(filter(WHOLE_SPANS.fullmatch, {*columns[chosen]}))
+    if spans and len(columns) > 2 and "O" not in columns[chosen]:
+        raise ValueError(
+            f"its labels such as {spans[0]!r}, in column {chosen + 1}, mark whole spans, as in WebAnno TSV and "
+            "CoNLL-2012: export it as CoNLL-2003, with labels such as B-PER, I-PER and O"
+        )
     return chosen
+
+
+def are_positions(column: Sequence[str]) -> bool:
+    """Return whether a column has ranges such as 0-4, shares such as 0.98, or integers that rise or are too many."""
+    numbers = [*map(NUMBER.fullmatch, column)]
+    if not all(numbers) or any(number[1] for number in numbers):
+        return all(numbers)
+    rising = sum(int(value) < int(following) for value, following in pairwise(column))
+    return rising > 0.6 * len(column) or len({*column}) > MANY_CLASSES
 
 
 def split_rows(lines: Sequence[str], mark: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -210,6 +258,8 @@ def check_words(file: str, texts: Sequence[WordText], counts: Counter) -> None:
     if len(counts) < 2:
         raise ValueError(f"{file} has one class, {label!r}: use at least two different labels")
     words = {word for text in texts for word, _ in text}
+    if len(beginnings := {word.partition(":")[0] + ":" for word in words}) == 1 and len(words) > 1:
+        raise ValueError(f"{file}: every word begins with {min(beginnings)!r}, as in WikiANN: leave that out")
     if len(counts) > len(words):
         raise ValueError(
             f"{file} has {len(words)} different words and {len(counts)} different labels, as if they were swapped: "

@@ -5,8 +5,13 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 BILOU = str.maketrans("LUM", "ESI")  # the prefixes of other schemes (last, unit, middle) as those of BIOES
-LABEL = re.compile(r"([BIESLUM])-(.+)")
-OTHER_SPELLINGS = re.compile(r"([BIESLUM])[-_:.](.+)", re.IGNORECASE)  # such as B_PER and b-per
+LABEL = re.compile(r"(?P<prefix>[BIESLUM])-(?P<kind>.+)")
+SUFFIXED = re.compile(r"(?P<kind>.+)[-_:.](?P<prefix>[BIESLUM])")  # such as PER_B
+OTHER_SPELLINGS = (
+    re.compile(r"(?P<prefix>[BIESLUM])[-_:.]?(?P<kind>)", re.IGNORECASE),  # without a type
+    re.compile(r"(?P<prefix>[BIESLUM])[-_:.](?P<kind>.+)", re.IGNORECASE),  # such as B_PER and b-per
+    SUFFIXED,
+)
 
 
 class Score(NamedTuple):
@@ -37,14 +42,15 @@ def spans(labels: Sequence[str], names: Collection[str] | None = None) -> set[tu
 
     B- begins an entity, I- (or M-) continues it, E- (or L-) ends it, S- (or U-) is one of a single word, "O" is
     outside. A label without a prefix counts as I-; what continues or ends nothing of its type begins an entity (CoNLL
-    2000 evaluation). `names` are all classes of the data, which decide the spelling: see `label_pattern`.
+    2000 evaluation). `names` are all classes of the data, which decide the spelling: see `label_pattern`. The type of
+    B, I and O alone is "_".
     """
-    pattern = label_pattern(names)
+    pattern = label_pattern(labels) or LABEL if names is None else label_pattern(names)
     found, start, previous = set(), None, ("O", "")
     for place, label in enumerate([*labels, "O"]):
         prefix, kind = ("O" if is_outside(label) else "I"), label
         if pattern and (match := pattern.fullmatch(label)):
-            prefix, kind = match[1].upper().translate(BILOU), match[2]
+            prefix, kind = match["prefix"].upper().translate(BILOU), match["kind"] or "_"
         continues = prefix in "IE" and previous[0] in "BI" and kind == previous[1]
         if start is not None and not continues:
             found.add((previous[1], start, place))
@@ -60,15 +66,26 @@ def is_outside(label: str) -> bool:
     return label in ("O", "o")
 
 
-def label_pattern(names: Collection[str] | None) -> re.Pattern | None:
-    """Return the pattern of labels with a prefix and a type, or None if no class begins with B- or I-, as U-Bahn.
+def label_pattern(names: Collection[str]) -> re.Pattern | None:
+    """Return the pattern of labels with a prefix, or None if no class begins with B- or I-, as U-Bahn.
 
-    Other spellings (B_PER, b-per) are read if all classes have one.
+    Other spellings (B alone, B_PER, b-per, PER-B) are read if all classes have one.
     """
-    if names is None or any(re.match("[BI]-.", name) for name in names):
+    if any(re.match("[BI]-.", name) for name in names):
         return LABEL
-    matches = [OTHER_SPELLINGS.fullmatch(name) for name in names if not is_outside(name)]
-    return OTHER_SPELLINGS if all(matches) and any(match[1] in "BbIi" for match in matches) else None
+    for pattern in OTHER_SPELLINGS:
+        matches = [pattern.fullmatch(name) for name in names if not is_outside(name)]
+        found = {match["prefix"].upper() for match in matches if match} & {"B", "I"}
+        if all(matches) and len(found) > (pattern is SUFFIXED):  # the class hepatitis-B alone is not a scheme
+            return pattern
+    return None
+
+
+def kinds_of(values: Collection[str]) -> set[str]:
+    """Return the types of labels such as B-PER, or an empty set unless all values are such labels, or O."""
+    pattern = label_pattern(values) or LABEL
+    matches = [pattern.fullmatch(value) for value in values if not is_outside(value)]
+    return {match["kind"] for match in matches} if all(matches) else set()
 
 
 def score_spans(truth: Sequence[Collection], answers: Sequence[Collection]) -> Score:
