@@ -91,7 +91,7 @@ def test_site_omits_explorer_if_npm_fails(tmp_path, monkeypatch, capsys, program
     assert website.make_explorer([], tmp_path / "explorer") is None
     lines = capsys.readouterr().out.splitlines()
     other = reason.replace("onnxruntime-web 1.30.0", "pyodide 314.0.7")
-    assert lines == [f"explorer.html is left out: {reason}", f"microbert.html is left out: {other}"]
+    assert lines == [f"explorer.html is left out: {reason}", f"type_bert.html is left out: {other}"]
     assert not (tmp_path / "explorer").exists()
 
 
@@ -104,5 +104,5 @@ def test_start_page_links_only_to_pages_that_are_built(tmp_path, explored, runs)
     website.write_sources([], tmp_path / "README.md", *folders, explored, runs=runs)
     start = (tmp_path / "source" / "index.md").read_text("utf-8")
     assert ('href="explorer.html"' in start) == explored
-    assert ('href="microbert.html"' in start) == runs
+    assert ('href="type_bert.html"' in start) == runs
     assert start.startswith("# Title\n")
