@@ -27,6 +27,8 @@ WORDS = (  # parts of Python's messages, and what they mean here
     ),
     ("unsupported operand type(s) for @", "Lists have no @. Use dot(…)."),
     ("unsupported operand type(s)", "Python cannot calculate with a whole list. Take its numbers one by one."),
+    ("has no attribute 'removeprefix'", 'The name of a layer is a text: f"encoder.layer.{layer}".'),
+    ("has no attribute", "Lists and numbers have no such method. Use a function."),
     ("'list' object", "A list is not a number. Take its numbers one by one."),
     ("bad operand type", "A list is not a number. Take its numbers one by one."),
     ("must be real number", "This needs one number, not a list. Take the numbers one by one."),
@@ -45,6 +47,9 @@ WORDS = (  # parts of Python's messages, and what they mean here
     ("KeyError: 'encoder.layer.{", 'Put f before the quotes, as in f"encoder.layer.{layer}".'),
     ("range error", "The powers became too large: math.exp of more than 709 overflows."),
     ("Result too large", "The powers became too large: math.exp of more than 709 overflows."),
+    ("domain error", "This function needs a positive number."),
+    ("expected a ", "This function needs a positive number."),
+    ("SystemExit", "The function must return instead of ending Python."),
     ("division by zero", "You divide by 0."),
     ("maximum recursion", "The function calls itself without end. Write what it does."),
     ("index out of range", "The index is too large: the last one is len(…) - 1."),
@@ -87,7 +92,7 @@ def completed(body: str) -> str:
         last = nodes[0].body[-1]
     except (SyntaxError, ValueError, IndexError, RecursionError, MemoryError):
         last = None
-    if isinstance(last, ast.Expr) and not any(isinstance(node, ast.Return) for node in nodes):
+    if isinstance(last, ast.Expr) and not any(isinstance(node, ast.Return | ast.Yield) for node in nodes):
         lines = body.split("\n")
         line, column = lines[last.lineno - 1].encode(), last.col_offset
         lines[last.lineno - 1] = (line[:column] + b"return " + line[column:]).decode()
@@ -186,7 +191,8 @@ def verdict(source: str, gap: str, body: str, answers: list, given: list[tuple],
         return {"right": False} | describe(error, source, gap)
     i = next(i for i, pair in enumerate(zip(answers, right, strict=True)) if not agree(*pair))
     called = f"{gap}({', '.join(map(written, cases[i]))})"
-    hint = f"{called} must be {written(right[i])}, but yours is {written(answers[i])}."
+    digits = next((n for n in (4, 8) if written(right[i], n) != written(answers[i], n)), 17)
+    hint = f"{called} must be {written(right[i], digits)}, but yours is {written(answers[i], digits)}."
     return {"right": False, "hint": hint, "runs": True}
 
 
@@ -209,19 +215,19 @@ def describe(error: BaseException, source: str, gap: str) -> dict:
     message = f"{type(error).__name__}: {text}".removesuffix(": ")
     hint = next((means for part, means in WORDS if part in message), "")
     if isinstance(error, NameError) and not hint:
-        hint = f"`{error.name}` is not known here. Is a letter wrong?"
+        hint = f"`{error.name}` is not known here. Is a letter wrong, or is it used before it is set?"
     return {"line": line and max(1, line - above), "message": message, "hint": hint}
 
 
-def written(value) -> str:
-    """Write a value briefly: numbers with four digits, a large vocabulary and a model by name."""
+def written(value, digits: int = 4) -> str:
+    """Write a value briefly: numbers with few digits, a large vocabulary, a model and functions by name."""
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.{digits}g}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(written, value)) + "]"
-    if isinstance(value, dict):
+        return "[" + ", ".join(written(part, digits) for part in value) + "]"
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return "vocab" if len(value) > 3 else "{" + ", ".join(map(repr, value)) + "}"
-    return "model" if isinstance(value, Tiny) else repr(value)[:60]
+    return "model" if isinstance(value, Tiny) else "a function" if callable(value) else repr(value)[:60]
 
 
 UNTOUCHED = dict(vars(math)), dict(vars(builtins))

@@ -164,7 +164,7 @@ MISTAKES = {
         return [abs(s) / sum(map(abs, scores)) for s in scores] | This makes −2 as large as 2. Take math.exp of each
             score.
         return [math.exp(s / sum(scores)) for s in scores] | Divide after math.exp, not inside it.
-        return [math.exp(s) // sum(math.exp(t) for t in scores) for s in scores] | // drops the decimals. Divide with /.
+        return [math.exp(s) // sum(math.exp(t) for t in scores) for s in scores] | The decimals are lost. Divide with /.
         return [float(s == max(scores)) for s in scores] | The largest score takes everything here. Softmax leaves each
             score a share.
         return [1 / len(scores) for s in scores] | All weights are equal here: the scores have no effect.
@@ -194,6 +194,8 @@ MISTAKES = {
             sum is not softmax: scores can be negative. Use softmax(scores).
         return [w / math.sqrt(len(query)) for w in softmax([dot(query, key) for key in keys])] | Divide the scores
             before softmax, not the weights after it: weights must sum to 1.
+        return softmax(dot(query, key) for key in keys) | softmax reads its scores several times, so it needs a list:
+            softmax([…]), with brackets.
         return [softmax([dot(query, key)])[0] for key in keys]
         return [softmax([dot(query, key)]) for key in keys] | Softmax of a single score is always 1. Give softmax the
             list of all scores.
@@ -229,8 +231,8 @@ MISTAKES = {
             divide.
         return [[w * a for a in value] for w, value in zip(weights, values)] | Each vector is multiplied by its weight
             now. Add these vectors up.
-        result = []\\nfor w, value in zip(weights, values):\\n    result += [w * a for a in value]\\nreturn result | +=
-            appends to a list. Add the vectors number by number.
+        result = []\\nfor w, value in zip(weights, values):\\n    result += [w * a for a in value]\\nreturn result | The
+            vectors are one after the other now. Add them number by number.
         return list(values[weights.index(max(weights))]) | This is the vector with the largest weight. Mix all of them.
         return [max(weights) * sum(column) for column in zip(*values)] | Each vector has its own weight.
         return sum(w * sum(value) for w, value in zip(weights, values)) | This is one number. The answer is a vector, as
@@ -265,6 +267,8 @@ MISTAKES = {
         math.sqrt( => (math.sqrt( ;; len(vector) + model => len(vector)) + model | The small number belongs under the
             root, added to the variance.
         model.config.get("layer_norm_eps", 1e-12) => 1e-12
+        model.config.get("layer_norm_eps", 1e-12) => 1e-5
+        + model.config.get("layer_norm_eps", 1e-12) => + 0.0
         + model.config.get("layer_norm_eps", 1e-12) => + 0.0 ;; / deviation => / (deviation or 1) | The small number is
             the model's: model.config["layer_norm_eps"].
         * s + b for => * s for | The learned shift is missing: + b.
@@ -289,8 +293,10 @@ MISTAKES = {
             layers is model.config["num_hidden_layers"].
         range(model.config["num_hidden_layers"]) => range(model.config["num_hidden_layers"])[::-1] | The layers run in
             the wrong order: begin with 0.
-        \\nreturn x => \\n    return x | `return` ends the loop after its first layer. Put it below the loop, further
-            left.
+        \\nreturn x => \\n    return x | Only the first layer runs. Go through all of them, and put `return` below the
+            loop, further left.
+        x = encoder_layer(x => y = encoder_layer(x ;; return x => return y | Each layer must read what the one before it
+            has returned: x = encoder_layer(x, …).
         encoder_layer(x => add(x, encoder_layer(x ;; {layer}") => {layer}")) | A layer adds its input itself. Do not add
             it once more.
     """,
