@@ -194,11 +194,7 @@ function follow(choice) {
   drawings.final.draw(tokens, ofLayer("hidden_states", L), options);
   tell(weights);
   for (const part of Object.values(parts)) part.follow?.();
-  changed();
 }
-
-// Call this after each change that a link should restore
-const changed = () => parts.address?.changed();
 
 function chooseToken(token) {
   wish = { word: shown.tokens[token], place: token };
@@ -367,9 +363,8 @@ function start() {
     sums: makeSums(),
     flow: makeFlow(),
   });
-  Object.assign(parts, makeGuesses(), { tour: makeTour(), address: makeAddress() });
+  Object.assign(parts, makeGuesses(), { tour: makeTour() });
   showText(shown);
-  parts.address.open();
 }
 
 try {

@@ -27,10 +27,7 @@ from views.sentence import sentence_view
 
 PARTS = Path(__file__).parent
 SHARED = ("tokenizer.js",)  # also used by figures
-PROGRAM = (
-    *("model.js", "draw.js", "numbers.js", "sums.js", "flow.js", "guess.js", "tour.js"),
-    *("address.js", "explorer.js"),
-)
+PROGRAM = ("model.js", "draw.js", "numbers.js", "sums.js", "flow.js", "guess.js", "tour.js", "explorer.js")
 ASSETS = "_static/explorer"  # folder of the page's files in the site
 START = "index.html"  # linked if the site has no page for a notebook
 FILES = {

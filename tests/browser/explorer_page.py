@@ -84,7 +84,7 @@ def address(site):
 @pytest.fixture(scope="module")
 def loaded(browser, address):
     """Return a page with the model loaded, which the tests of a module share."""
-    context = browser.new_context(viewport=WINDOW, permissions=["clipboard-read", "clipboard-write"])
+    context = browser.new_context(viewport=WINDOW)
     page = context.new_page()
     page.asked, page.heard = [], []
     page.on("request", lambda request: page.asked.append(request.url))
