@@ -14,7 +14,7 @@ from functools import cache
 
 from publish.type_bert.gaps import GAPS, Tiny, edited, mistakes_of
 
-WORDS = (  # parts of Python's messages, and what they mean here
+EXPLAINED = (  # parts of Python's messages, and what they mean here
     ("name 'np'", "numpy is not available here, and plain Python is enough."),
     ("name 'torch'", "PyTorch is not available here, and plain Python is enough."),
     ("No module named", "Only plain Python is available here, and it is enough."),
@@ -213,7 +213,7 @@ def describe(error: BaseException, source: str, gap: str) -> dict:
         line = error.lineno if error.filename == file else line
         text = re.sub(r"(?<=on line )\d+", lambda found: str(max(1, int(found[0]) - above)), str(error.msg))
     message = f"{type(error).__name__}: {text}".removesuffix(": ")
-    hint = next((means for part, means in WORDS if part in message), "")
+    hint = next((means for part, means in EXPLAINED if part in message), "")
     if isinstance(error, NameError) and not hint:
         hint = f"`{error.name}` is not known here. Is a letter wrong, or is it used before it is set?"
     return {"line": line and max(1, line - above), "message": message, "hint": hint}

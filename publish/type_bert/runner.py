@@ -88,6 +88,4 @@ def embed(bodies: dict[str, str], texts: list[str], linear=None) -> dict:
 
 def multiply(linear, x, model, name: str) -> list[list[float]]:
     """Multiply each vector by a weight matrix in JavaScript, and add a bias."""
-    from pyodide.ffi import to_js
-
-    return [list(vector) for vector in linear(to_js([array("d", vector) for vector in x]), name).to_py()]
+    return [list(vector) for vector in linear([array("d", vector) for vector in x], name).to_py()]

@@ -64,12 +64,12 @@ function load(packed) {
   for (const [name, content] of Object.entries(files)) python.FS.writeFile(`/model/${name}`, content);
 }
 
-// Multiply each vector by a weight matrix, and add a bias, like `linear` in microbert.py.
+// Multiply each vector, an array of Python, by a weight matrix, and add a bias, like `linear` in microbert.py.
 function linear(x, name) {
   const { table, numbers } = model,
     [rows, size] = table[`${name}.weight`].shape;
   const [from, bias] = ["weight", "bias"].map((part) => table[`${name}.${part}`].data_offsets[0] / 4);
-  return x.map((vector) => {
+  return x.toJs().map((vector) => {
     const out = new Float64Array(rows);
     for (let row = 0, i = from; row < rows; row++) {
       let sum = numbers[bias + row];
