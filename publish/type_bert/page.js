@@ -125,7 +125,7 @@ const own = open(by("own")),
   draw = (weights) => own.then(() => by("own").contentWindow.postMessage({ weights }, "*"));
 const controls = () => by("view").contentDocument.querySelector(".controls"); // they would answer the guess
 const seen = open(by("view")).then(() => {
-  controls().hidden = !by("refuted").textContent;
+  controls().style.visibility = by("refuted").textContent ? "" : "hidden";
 });
 
 const IT = DATA.tokens[0].indexOf("it");
@@ -157,7 +157,7 @@ for (const button of by("guesses").children)
     for (const other of by("guesses").children) other.setAttribute("aria-pressed", other === button);
     by("refuted").textContent = refute(button.value);
     seen.then(() => {
-      controls().hidden = false;
+      controls().style.visibility = "";
       controls().querySelectorAll("input")[1].click(); // the second sentence
     });
   };
