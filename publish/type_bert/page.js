@@ -17,6 +17,7 @@ let worker,
   files = null,
   parts = null, // of each gap: the lines above it, ours, and those that its box begins with
   packed = null, // the model
+  unpacking = null, // the promise that it is in Python's files
   timer;
 
 // A file of Python as a stream: in this page, or next to it
@@ -73,8 +74,14 @@ async function startPython() {
   worker.onerror = (event) => waiting.shift()?.reject(new Error(event.message ?? "a worker did not start"));
   await ask("start", files);
   parts = await ask("prepare", { source: DATA.source, head: DATA.head });
-  if (packed) ask("model", packed);
+  if (packed) giveModel();
 }
+
+const giveModel = () => {
+  unpacking = ask("model", packed);
+  unpacking.catch(() => 0); // Python may be ended meanwhile
+  return unpacking;
+};
 
 class Stopped extends Error {}
 
@@ -91,6 +98,7 @@ async function restart(why) {
 
 // Ask for something that may never end
 async function tryIt(call, input, limit = LIMIT) {
+  await unpacking?.catch(() => 0); // which takes its own time
   timer = setTimeout(
     () => restart(`Your lines ran for ${limit / 1000} seconds and were stopped. Is there a loop without an end?`),
     limit,
@@ -277,17 +285,18 @@ async function check() {
   isAsked = false;
   by("check").disabled = true;
   say("Checking.");
-  const start = performance.now();
   try {
     const found = await tryIt("check", { gap: name, body, mine });
     const where = found.line ? `Line ${found.line}: ` : "",
       message = found.message ? `${found.message}. ` : "";
     if (found.right && !isOurs(name, body)) mine[name] = body;
     else if (found.right) delete mine[name];
-    const whose = found.right && !(name in mine) ? "This is our line." : "Right. This line is yours now.";
+    const whose =
+      found.right && !(name in mine)
+        ? "This is our line."
+        : `Right. This line is yours now${DATA.files ? ", and step 4 runs the whole BERT with it" : ""}.`;
     list();
     say(found.right ? `${whose} ${found.hint}` : `${where}${message}${found.hint}`, found.right);
-    times.check = performance.now() - start;
     note("verdict");
     by("next").hidden = !found.right || !by("next").value;
     by("effect").textContent = await effect(name, body, found);
@@ -412,7 +421,7 @@ async function begin() {
   tellReady();
   if (!DATA.files) return;
   packed = await new Response(await unpacked("model")).arrayBuffer();
-  await ask("model", packed);
+  await giveModel();
   note("model");
   by("loaded").textContent = "The model is loaded.";
   by("embed").disabled = false;

@@ -49,13 +49,17 @@ def address(folder):
 
 # Judge answers as the page does after a click, one after the other: [{ gap, body }] to [what it says]
 JUDGE = """async (answers) => {
-  const said = [];
+  const said = [],
+    started = async () => {
+      while (!parts) await new Promise((done) => setTimeout(done, 100));
+    };
+  await started();
   for (const { gap, body } of answers) {
     choose(gap);
     put(body);
     await check();
     said.push(by("verdict").textContent);
-    while (!parts) await new Promise((done) => setTimeout(done, 100));
+    await started();
   }
   return said;
 }"""
