@@ -93,8 +93,7 @@ def test_the_whole_model_runs_with_the_readers_lines(page, address):
     page.on("request", lambda request: asked.append(request.url))
     page.goto(address)
     expect(page.locator("#embed")).to_be_enabled(timeout=PATIENCE)
-    names = [name for name in (url.rpartition("/")[2] for url in asked) if name in build.FILES.values()]
-    assert (len(names), names[-1]) == (5, build.FILES["model"])  # after Python
+    assert asked[-1].endswith(build.FILES["model"])  # after Python
     command = [sys.executable, ROOT / "microbert.py", "dogs bark", "a hound is loud"]
     here = subprocess.run(command, env={"CHECKPOINT": str(embedded_folder())}, capture_output=True, text=True).stdout
     page.evaluate(JUDGE, [{"gap": "average", "body": "return [dot(weights, column) for column in zip(*values)]"}])

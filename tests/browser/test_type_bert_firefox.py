@@ -15,7 +15,6 @@ pytestmark = pytest.mark.long
 def test_firefox_judges_every_answer_alike(firefox, address, folder, kind):
     firefox.resize(390, 700)
     firefox.open(address if kind == "site" else (folder / "file.html").as_uri())
-    firefox.heard.clear()
     firefox.evaluate("box.scrollIntoView({ block: 'center' })")
     firefox.point_at("#body", click=True)
     firefox.press(*"softmax([dot(query, key) for key in keys])", ENTER)
