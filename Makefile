@@ -110,7 +110,7 @@ clean:  ## remove the virtual environment and all caches
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # For contributors and teachers. The Makefile of the student copy ends here.
-.PHONY: lock quick style test test-all compare notebooks sync lint js bench site slides book pictures rehearse student badges audit colab test-unpinned
+.PHONY: lock quick style test test-all compare notebooks sync lint js bench site page slides book pictures rehearse student badges audit colab test-unpinned
 
 lock:  ## regenerate constraints.txt after changing the requirements (ARGS=--upgrade for the newest versions)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -170,9 +170,12 @@ lint: style  ## check style, that the notebooks contain the definitions of utils
 bench: $(DEV_INSTALLED)  ## measure speed against other libraries, for benchmarks/results.md (BENCH=classifier, search, views, explorer or rivals)
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
-site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with views and answers (opens without a server; your own sentence in explorer.html, and microbert.html, need one, and npm)
+site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with views and answers (opens without a server; explorer.html and type_bert.html need one, and npm)
 	$(BIN)/python -m tests.exercises.misconceptions
 	$(BIN)/python -m publish.website
+
+page: $(DEV_INSTALLED)  ## write type_bert.html as one file to build/, which opens from a folder without a network (needs npm)
+	$(BIN)/python -m publish.type_bert.build $(ARGS)
 
 slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03; ARGS=--seminar for the seminar's selection, ARGS=--session=1 for a session in one deck)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)

@@ -126,15 +126,24 @@ def softmax(scores):
     return [power / total for power in powers]
 
 
+def weights_of(query, keys):
+    """Return how much attention a query gives to each key (notebook 03)."""
+    return softmax([dot(query, key) / math.sqrt(len(query)) for key in keys])
+
+
+def average(weights, values):
+    """Return the average of vectors, each counted with its weight (notebook 03)."""
+    return [dot(weights, column) for column in zip(*values)]
+
+
 def attention(x, model, name):
     """Mix the values of all tokens, in each head by how well a token's query fits their keys (notebooks 03, 04)."""
     queries, keys, values = (linear(x, model, f"{name}.self.{part}") for part in ("query", "key", "value"))
     mixed, size = [[] for _ in x], len(x[0]) // model.config["num_attention_heads"]
     for start in range(0, len(x[0]), size):
-        head = slice(start, start + size)
-        for query, result in zip(queries, mixed):
-            weights = softmax([dot(query[head], key[head]) / math.sqrt(size) for key in keys])
-            result += [dot(weights, column) for column in zip(*(value[head] for value in values))]
+        q, k, v = ([vector[start : start + size] for vector in x] for x in (queries, keys, values))
+        for query, result in zip(q, mixed):
+            result += average(weights_of(query, k), v)
     return linear(mixed, model, f"{name}.output.dense")
 
 

@@ -1,1 +1,1 @@
-"""Two pages that compute in the browser: explorer.html explains one sentence, and microbert.html runs microbert.py."""
+"""A page that computes in the browser: explorer.html takes one sentence through the encoder."""

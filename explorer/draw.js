@@ -86,7 +86,7 @@ class Matrix {
   }
 
   choose(cell) {
-    if (cell.dataset.row !== undefined) this.onRow(+cell.dataset.row, +cell.dataset.column);
+    if (cell.dataset.row !== undefined) this.onRow(+cell.dataset.row);
   }
 
   move(event) {
@@ -120,7 +120,7 @@ class Matrix {
     this.table.classList.toggle("dense", tokens.length > 18);
   }
 
-  draw(tokens, values, { limit, signed, chosen, picked }) {
+  draw(tokens, values, { limit, signed, chosen }) {
     if (this.tokens !== tokens) this.rebuild(tokens);
     const palette = colours();
     this.values = values;
@@ -131,7 +131,6 @@ class Matrix {
         cell.textContent = written(value);
         cell.style.background = rgb(ground);
         cell.style.color = light(ground) > 0.18 ? "black" : "white";
-        cell.classList.toggle("picked", row === chosen && column === picked);
         cell.parentElement.classList.toggle("chosen", row === chosen);
       }),
     );

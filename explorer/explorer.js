@@ -6,7 +6,6 @@ const { H, L, A } = DATA.sizes,
 const by = (id) => document.getElementById(id);
 const followed = { ...DATA.shown };
 let wish = null; // the token that the reader chose: { word, place }, where place is its position
-let keyWish = null; // the token whose key the reader chose to compare it with, if any
 const parts = {}; // the page's other files; text() is called for a new text, follow() for a new token, layer or head
 const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers, DATA.saved.half) };
 let shown = SAVED;
@@ -64,13 +63,12 @@ function radio(label, ...inside) {
 }
 
 const headName = (i) => `layer ${Math.floor(i / A)}, head ${i % A}`;
-const followHead = (i) => follow({ layer: Math.floor(i / A), head: i % A });
 
 // A square for each head of each layer; choosing it follows the head. `paint` draws its picture in the page's colours
 function fillHeads(host, paint) {
   const squares = Array.from({ length: L * A }, (_, i) => radio(headName(i), element("canvas")));
   host.style.setProperty("--heads", A);
-  makeChoice(host, squares, A, followHead);
+  makeChoice(host, squares, A, (i) => follow({ layer: Math.floor(i / A), head: i % A }));
   const palette = colours();
   squares.forEach((square, i) => {
     square.title = square.ariaLabel;
@@ -104,12 +102,6 @@ function keptToken(tokens) {
   const now = { word: shown.tokens[followed.token], place: followed.token };
   const first = tokens.findIndex((_, i) => i > 1 && i < tokens.length - 1);
   return (wish && find(wish, tokens)) ?? find(now, tokens) ?? Math.max(first, 0);
-}
-
-// The token whose key is shown: the reader's choice, else the one that the followed token looks at most
-function keptKey(weights) {
-  const row = rowOf(weights, followed.token, shown.tokens.length);
-  return (keyWish && find(keyWish, shown.tokens)) ?? row.indexOf(Math.max(...row));
 }
 
 // Redraw everything that depends on the text
@@ -190,8 +182,7 @@ function follow(choice) {
     weights = ofHead("attentions"),
     values = ofHead("values"),
     context = contextOf();
-  followed.key = keptKey(weights);
-  const options = { chosen: token, picked: followed.key },
+  const options = { chosen: token },
     limit = reach(values);
   drawings.embeddings.draw(tokens, ofLayer("hidden_states", 0), options);
   drawings.scores.draw(tokens, scores, { ...options, signed: true, limit: Math.max(...scores.map(Math.abs)) });
@@ -203,18 +194,10 @@ function follow(choice) {
   drawings.final.draw(tokens, ofLayer("hidden_states", L), options);
   tell(weights);
   for (const part of Object.values(parts)) part.follow?.();
-  changed();
 }
 
-// Call this after each change that a link should restore
-const changed = () => parts.address?.changed();
-
-// Follow a token; if a cell of a matrix was chosen, `key` is the token of its column
-function chooseToken(token, key) {
-  const named = (place) => ({ word: shown.tokens[place], place });
-  wish = named(token);
-  keyWish = key === undefined ? null : named(key);
-  if (key !== undefined) by("one-score").open = true; // it explains the chosen cell
+function chooseToken(token) {
+  wish = { word: shown.tokens[token], place: token };
   follow({ token });
 }
 
@@ -239,9 +222,9 @@ function tell(weights) {
 }
 
 // Show a message; for a wrong input, as an error
-function say(text, wrong = false, status = by("status")) {
-  status.textContent = text;
-  status.className = wrong ? "wrong" : "";
+function say(text, wrong = false) {
+  by("status").textContent = text;
+  by("status").className = wrong ? "wrong" : "";
 }
 
 const model = makeModel(
@@ -252,14 +235,14 @@ let encode,
   asked = 0;
 let live = false; // whether the page follows the reader's typing: from the moment they load the model
 
-async function prepare(tell) {
+async function prepare() {
   live = true;
   const total = DATA.files.runtime.size + DATA.files.encoder.size;
   const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
   const progress = (loaded) => {
     const part = `${megabytes(loaded)} of ${megabytes(total)} MB`,
       starts = loaded >= total;
-    tell(starts ? "The model is starting." : `The model is loading: ${part}.`);
+    say(starts ? "The model is starting." : `The model is loading: ${part}.`);
     onButton(starts ? "Starting" : `Loading ${part}`, loaded / total);
   };
   try {
@@ -270,7 +253,6 @@ async function prepare(tell) {
     }
     await model.load(progress);
     onButton("Send it through");
-    for (const cost of document.querySelectorAll(".cost")) cost.hidden = true;
   } catch (error) {
     live = false; // try again only when the reader does
     onButton("Try again");
@@ -300,11 +282,9 @@ function examine(texts, tokens) {
 }
 
 // All outputs of the encoder for two texts, the second of which may be empty; undefined once `stale` returns true
-async function through(texts, { tell = say, stale = () => false } = {}) {
+async function through(texts, stale) {
   examine(texts);
-  if (by("fields").disabled)
-    throw new Complaint("From a folder this page cannot load the model: see the note at the top.");
-  await prepare(tell);
+  await prepare();
   if (stale()) return undefined;
   const input = encode(texts[0], texts[1].trim() ? texts[1] : null);
   examine(texts, input.tokens);
@@ -323,7 +303,7 @@ async function send(upwards = false) {
   const turn = ++asked,
     texts = [by("first").value, by("second").value];
   try {
-    const next = await through(texts, { stale: () => turn !== asked }); // the reader may have gone on typing
+    const next = await through(texts, () => turn !== asked); // the reader may have gone on typing
     if (!next) return;
     isOwn = true;
     showText(next);
@@ -380,16 +360,11 @@ function start() {
     matchMedia(media).addEventListener("change", () => showText(shown)); // with other colours
   }
   Object.assign(parts, {
-    score: makeOneScore(),
-    scale: makeScale(),
     sums: makeSums(),
     flow: makeFlow(),
-    pair: makePair(),
-    ending: makeEnding(),
   });
-  Object.assign(parts, makeGuesses(), { tour: makeTour(), address: makeAddress() });
+  Object.assign(parts, makeGuesses(), { tour: makeTour() });
   showText(shown);
-  parts.address.open();
 }
 
 try {

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from explorer.npm import Package, fetch, read_member
 from utils.encoder import TransformerEncoder
-from utils.search import shares_of_cosine
 from utils.support.checkpoint import checkpoint_name
 from utils.support.colours import fill_in
 from utils.support.files import write_file
@@ -27,11 +26,8 @@ from views.page import json_for_html, own_text
 from views.sentence import sentence_view
 
 PARTS = Path(__file__).parent
-SHARED = ("tokenizer.js", "shares.js")  # also used by figures
-PROGRAM = (
-    *("model.js", "draw.js", "numbers.js", "score.js", "scale.js", "sums.js", "near.js", "ending.js", "flow.js"),
-    *("pair.js", "guess.js", "tour.js", "address.js", "explorer.js"),
-)
+SHARED = ("tokenizer.js",)  # also used by figures
+PROGRAM = ("model.js", "draw.js", "numbers.js", "sums.js", "flow.js", "guess.js", "tour.js", "explorer.js")
 ASSETS = "_static/explorer"  # folder of the page's files in the site
 START = "index.html"  # linked if the site has no page for a notebook
 FILES = {
@@ -58,32 +54,6 @@ OPENING = {
     "words": ("tired", "hungry", "wide", "narrow"),
     "follow": {"token": "it", "layer": 3, "head": 1},
 }
-# Compared with SENTENCE at the end: a paraphrase, and a control that shares its words
-ENDING = ("the years go by fast", "fruit flies like a banana")
-# A sentence to keep, the next one, a control, and what to follow: three questions of notebook 07
-PAIRS = (
-    {
-        "change": "tired or wide? Control: hungry",
-        "kept": "the animal didn't cross the street because it was too tired.",
-        "next": "the animal didn't cross the street because it was too wide.",
-        "control": "the animal didn't cross the street because it was too hungry.",
-        "follow": {"word": "it", "key": "animal", "layer": 3, "head": 1},
-    },
-    {
-        "change": "bark of an oak or of a dog? Control: pine",
-        "kept": "the bark of the oak is very rough",
-        "next": "the bark of the dog is very rough",
-        "control": "the bark of the pine is very rough",
-        "follow": {"word": "bark", "layer": 0, "head": 1},
-    },
-    {
-        "change": "I see or I sees? Control: saw",
-        "kept": "I see a man",
-        "next": "I sees a man",
-        "control": "I saw a man",
-        "follow": {"word": "sees", "key": "i", "layer": 0, "head": 5},
-    },
-)
 SHOWN = {"layer": 2, "head": 11}  # initially: "flies" looks at "time", and a little at [CLS]
 LIMITS = {"tokens": 48, "characters": 2000}  # of a typed text
 LARGE = 10_000  # numbers in the smallest matrix that is stored in float16
@@ -181,16 +151,6 @@ def draw_opening(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> 
     return sentence_view(encoder, tokenizer, first, other=others, **OPENING["follow"] | {"layer": layer}).page
 
 
-def compare_with_sentence(text: str, encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
-    """Compare a text with SENTENCE, for the end of the page: its tokens, vector and shares of the cosine."""
-    batches = tokenizer(SENTENCE), tokenizer(text)
-    with torch.inference_mode():
-        states, others = (encoder(**batch).last_hidden_state[0] for batch in batches)
-    tokens = [tokenizer.tokens[token_id] for token_id in batches[1]["input_ids"][0].tolist()]
-    numbers = {"vector": others.mean(dim=0), "shares": shares_of_cosine(states, others)}
-    return {"text": text, "tokens": tokens} | {name: pack(tensor) for name, tensor in numbers.items()}
-
-
 def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:
     """Return the files that the page fetches; model and runtime are compressed, since not every server does that."""
     wasm = read_member(runtime, "dist/ort-wasm-simd-threaded.wasm")
@@ -213,8 +173,6 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         "rules": splitting_rules(tokenizer.lowercase),
         "saved": saved_sentence(encoder, tokenizer),
         "types": pack(encoder.embeddings.token_type_embeddings.weight.detach(), "<f2"),
-        "pairs": PAIRS,
-        "ending": [compare_with_sentence(text, encoder, tokenizer) for text in ENDING],
     }
     return json_for_html(data)
 

@@ -3,6 +3,15 @@
 const PACE = 1400; // milliseconds per layer
 const WHOLE = 18; // pixels, the combined width of all attention weights
 
+const SVG = "http://www.w3.org/2000/svg";
+
+function drawing(name, attributes, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
 function makeFlow() {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const part = { depth: 0, weights: [], text: stop, follow, show, play, stop };

@@ -24,7 +24,7 @@ const COSINES = [
 // Each guess: what it covers, its question, its choices, the right one, and what the answer means
 const GUESSES = {
   looks: {
-    covers: ["#scores", "#weights", "#looks", "#one-score", "#scale"],
+    covers: ["#scores", "#weights", "#looks"],
     ask: () => `In ${place()}: which token does ${quoted(followed.token)} look at most?`,
     choices: () => shown.tokens.map((_, i) => placed(i)),
     right: () => {
@@ -58,7 +58,7 @@ const GUESSES = {
       "Each unit reacts to its own pattern, and only some of them react to any one token.",
   },
   turned: {
-    covers: ["#moved", "#final", "#turned", "#curve"],
+    covers: ["#moved", "#final"],
     ask: () =>
       `What is the cosine between the embedding of ${quoted(followed.token)} and its last vector? ` +
       "1 would mean that its direction has not changed.",

@@ -45,28 +45,6 @@ const STOPS = [
       `The row of ${quoted(followed.token)} has a frame.`,
   },
   {
-    at: "#one-score",
-    title: "One attention weight, step by step",
-    text: () =>
-      `This is where a weight comes from. The query of ${quoted(followed.token)} and the key of ` +
-      `${quoted(followed.key)} are ${D} numbers each: multiply them pair by pair, add up, divide, raise e to it, ` +
-      "and take the share. Choose any other cell of the matrices and see the same for it.",
-  },
-  {
-    at: "#scale",
-    look: "#scale-shown",
-    title: "Why divide by a square root?",
-    open: () => {
-      by("divisor").value = -NOTCHES;
-      by("divisor").oninput();
-    },
-    leave: () => by("own").click(),
-    text: () =>
-      "The slider is at 1: without a division, the scores are far apart, and the largest takes more. " +
-      `Move it back to √${D} and watch the others get their share. Training needs that: ` +
-      "if one token takes all, softmax passes on hardly any gradient.",
-  },
-  {
     at: "#station-context",
     look: "#station-context .side-by-side",
     title: "What a token takes from the others",
@@ -116,21 +94,12 @@ const STOPS = [
       "left in it?",
   },
   {
-    at: "#ending",
-    look: "#nearness",
-    title: "What the vectors are good for",
+    at: "#form",
+    look: "#first",
+    title: "Now you: your own sentence",
     text: () =>
-      "The mean of all tokens' vectors represents the sentence. Sentences that mean the same should be near each " +
-      "other, even without a word in common: compare the second sentence with the control, which shares words with " +
-      "ours.",
-  },
-  {
-    at: "#pair",
-    look: "#pair-examples",
-    title: "Now you: change one word",
-    text: () =>
-      "The best way to find out what a head does is to change one word and see what moves, next to a control. " +
-      "The examples here are ready to try. They load the model, and so does any sentence of your own.",
+      "Type a sentence here, and every number on this page becomes that of your sentence. Change one word of it, and " +
+      "follow a token that you would expect to look elsewhere now.",
   },
 ];
 
@@ -142,10 +111,10 @@ function makeTour() {
   let before = null; // the reader's text, choices and boxes, restored at the end
 
   function start() {
-    before = { shown, followed: { ...followed }, wish, keyWish, boxes: [by("first").value, by("second").value] };
+    before = { shown, followed: { ...followed }, wish, boxes: [by("first").value, by("second").value] };
     part.at = 0;
     asked++; // so that a result that arrives during the tour is not shown
-    [wish, keyWish] = [null, null];
+    wish = null;
     [by("first").value, by("second").value] = SAVED.texts;
     Object.assign(followed, DATA.shown);
     showText(SAVED);
@@ -208,7 +177,7 @@ function makeTour() {
     part.at = null;
     panel.hidden = true;
     document.body.classList.remove("on-tour");
-    [wish, keyWish] = [before.wish, before.keyWish];
+    wish = before.wish;
     [by("first").value, by("second").value] = before.boxes;
     showText(before.shown);
     follow(before.followed);

@@ -53,9 +53,9 @@ EXPLORER_LINK = (  # under the start page's title, and above a notebook's boxes 
     '<p><a href="{}explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
     "real numbers, and your own sentence, computed in your browser.</p>"
 )
-MICROBERT_LINK = (
-    '<p><a href="microbert.html"><strong>A trained BERT on one page of Python</strong></a>: change a line and run it, '
-    "here in your browser.</p>"
+TYPE_BERT_LINK = (
+    '<p><a href="type_bert.html"><strong>Type the line that makes BERT look</strong></a>: a quarter of an hour, here '
+    "in your browser, and the real model runs with your line.</p>"
 )
 ACCESSIBILITY_FIXES = {  # for screen readers: what the HTML of Sphinx and its theme lacks
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
@@ -236,12 +236,12 @@ def start_page(
 ) -> str:
     """Return the README with a table of all pages and, if `explored`, a link to explorer.html under its title.
 
-    `opening` is the HTML of the view that takes the place of the README's film; `runs` adds a link to microbert.html.
+    `opening` is the HTML of the view that takes the place of the README's film; `runs` adds a link to type_bert.html.
     """
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
     if opening:
         start = FILM.sub(lambda _: opening, start)
-    for link in [MICROBERT_LINK] * runs + [EXPLORER_LINK.format("")] * explored:
+    for link in [TYPE_BERT_LINK] * runs + [EXPLORER_LINK.format("")] * explored:
         start = start.replace("\n", f"\n\n{link}\n", 1)
     names = [place.removesuffix(".ipynb") for place in places]
     pages_of = group_by_folder(names) | {"For teachers": ["misconceptions"] * taught}
@@ -263,7 +263,7 @@ def write_sources(
     """Write the sources for Sphinx: the README as start page, the notebooks with their links, and the views.
 
     If `explored`, explorer.html will be next to the start page, which links to it; so do the boxes for a reader's own
-    sentences, which need a kernel. If `runs`, the start page links to microbert.html, too. `misconceptions` is the text
+    sentences, which need a kernel. If `runs`, the start page links to type_bert.html, too. `misconceptions` is the text
     of that page, or empty.
     """
     shutil.rmtree(source, ignore_errors=True)
@@ -312,16 +312,18 @@ def mathjax() -> Path:
 
 
 def make_explorer(copies: list[Path], folder: Path) -> Path | None:
-    """Build explorer.html and microbert.html, and return their folder, or None if it has neither.
+    """Build explorer.html and type_bert.html, and return their folder, or None if it has neither.
 
     A page whose runtime npm cannot install is left out, and the reason is printed.
     """
     from explorer import explorer  # imported here, because slides do not need its packages
-    from explorer.micro import build as microbert
+    from publish.type_bert import build as type_bert
 
-    pages = {path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name not in FOLDERS}
+    pages = {
+        path.stem.partition("_")[0]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name not in FOLDERS
+    }
     shutil.rmtree(folder, ignore_errors=True)
-    for name, make in (("explorer.html", explorer.build), (microbert.PAGE, microbert.build)):
+    for name, make in (("explorer.html", explorer.build), (type_bert.PAGE, type_bert.build)):
         try:
             make(folder, BUILD / "npm", pages)
         except OSError as error:
@@ -338,7 +340,7 @@ def build(
     misconceptions: str = "",
 ) -> None:
     """Build the site from executed notebooks, with the pages in `explorer`; the old site stays until the end."""
-    explored, runs = (bool(explorer) and (explorer / name).exists() for name in ("explorer.html", "microbert.html"))
+    explored, runs = (bool(explorer) and (explorer / name).exists() for name in ("explorer.html", "type_bert.html"))
     write_sources(copies, readme, work / "source", NOTEBOOKS / "images", explored, misconceptions, runs)
     shutil.rmtree(work / "html", ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
@@ -377,7 +379,7 @@ def main() -> None:
     print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")
     if explorer:
         print(
-            "explorer.html and microbert.html compute when the site is served: "
+            "explorer.html and type_bert.html compute when the site is served: "
             "python -m http.server --bind 127.0.0.1 -d site"
         )
 

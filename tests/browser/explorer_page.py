@@ -84,7 +84,7 @@ def address(site):
 @pytest.fixture(scope="module")
 def loaded(browser, address):
     """Return a page with the model loaded, which the tests of a module share."""
-    context = browser.new_context(viewport=WINDOW, permissions=["clipboard-read", "clipboard-write"])
+    context = browser.new_context(viewport=WINDOW)
     page = context.new_page()
     page.asked, page.heard = [], []
     page.on("request", lambda request: page.asked.append(request.url))
@@ -131,12 +131,10 @@ def follow(page, **choices: int) -> None:
 
 
 # The numbers of many states of the text that is shown, by the functions that draw them
-NUMBERS = """(states) => states.map(({ layer, head, token, key, notch }) => {
-  const { products, dot, score, power, total, share } = stepsToWeight({ layer, head, token, key });
-  const scaled = divided(productsOf({ token, layer, head }), divisorAt(notch));
+NUMBERS = """(states) => states.map(({ layer, head, token }) => {
   const { own, others } = activeUnits(token, layer);
   const found = {
-    products, dot, score, power, total, share, divided: scaled, entropy: entropyOf(scaled), active: own, others,
+    active: own, others,
     scores: scoresOf(layer, head), weights: ofHead("attentions", layer, head), values: ofHead("values", layer, head),
     context: contextOf(layer, head), attended: ofLayer("attended", layer), output: ofLayer("hidden_states", layer + 1),
     embeddings: ofLayer("hidden_states", 0), rows: rowsOfEmbedding(token).flatMap((row) => [...row]),
@@ -175,21 +173,13 @@ def results(encoder, tokenizer, *texts) -> SimpleNamespace:
     )
 
 
-def numbers(torchs: SimpleNamespace, layer: int, head: int, token: int, key: int, notch: int) -> dict:
+def numbers(torchs: SimpleNamespace, layer: int, head: int, token: int) -> dict:
     """Return what the functions of `NUMBERS` should return for a state."""
     queries, keys, weights = (part[layer, head] for part in (torchs.queries, torchs.keys, torchs.weights))
     root, states, active = keys.size(-1) ** 0.5, torchs.states, torchs.active[layer]
     scores = queries @ keys.T / root
-    shares = (scores[token] * root / (root + notch / 20 * (root - 1 if notch < 0 else root))).softmax(-1)
-    products, others = queries[token] * keys[key], (active.sum() - active[token]) / (len(active) - 1)
-    found = {
-        "products": products,
-        "dot": products.sum(),
-        "score": scores[token, key],
-        "power": scores[token, key].exp(),
-    }
-    found |= {"total": scores[token].exp().sum(), "share": weights[token, key], "divided": shares, "scores": scores}
-    found |= {"entropy": torch.special.entr(shares).sum() / torch.tensor(2.0).log(), "active": active[token]}
+    others = (active.sum() - active[token]) / (len(active) - 1)
+    found = {"scores": scores, "active": active[token]}
     found |= {"others": others, "weights": weights, "values": torchs.values[layer, head], "embeddings": states[0]}
     found |= {"context": weights @ torchs.values[layer, head], "attended": torchs.attended[layer]}
     found |= {"output": states[layer + 1], "rows": torchs.rows[token], "lengths": torchs.lengths[layer, :, token]}
@@ -218,10 +208,7 @@ def axe_violations(page) -> list:
 
 
 def states(torchs, count: int = 50) -> list[dict]:
-    """Return random states of the page: a head, a token, the token that it looks at, and the slider's place."""
+    """Return random states of the page: a head and a token."""
     chance, (layers, heads, size, _) = random.Random(0), torchs.weights.shape
-    limits = {"layer": layers, "head": heads, "token": size, "key": size}
-    return [
-        {name: chance.randrange(limit) for name, limit in limits.items()} | {"notch": chance.randint(-20, 20)}
-        for _ in range(count)
-    ]
+    limits = {"layer": layers, "head": heads, "token": size}
+    return [{name: chance.randrange(limit) for name, limit in limits.items()} for _ in range(count)]

@@ -9,6 +9,8 @@ import re
 from collections import defaultdict
 
 from exercises import TRIES, check
+from exercises.mistakes import read_table
+from publish.type_bert.gaps import MISTAKES as TYPED
 from tests.exercises.answers import chapter_of, wrong_answers
 from tests.helpers import ROOT
 
@@ -94,7 +96,20 @@ def page(first: str = "", last: str = "99") -> str:
                 rows = [format_row(sources[0], hint, len(sources)) for hint, sources in own]
                 summary = f"<summary>Exercise {number}: {sum(map(len, hints.values()))} wrong answers</summary>"
                 lines += ["<details>", summary, "", *table(rows), "</details>", ""]
+    if not first:
+        lines += typed_section()
     return "\n".join(lines).rstrip() + "\n"
+
+
+def typed_section() -> list[str]:
+    """Return the section on type_bert.html, whose table has the hints themselves."""
+    lines = ["## The page in which one types BERT", ""]
+    for gap, text in TYPED.items():
+        mistakes = read_table(text)
+        rows = [format_row(each.answers[-1].replace(" => ", " → "), each.hint, len(each.answers)) for each in mistakes]
+        count = sum(len(each.answers) for each in mistakes)
+        lines += ["<details>", f"<summary>{gap}: {count} wrong answers</summary>", "", *table(rows), "</details>", ""]
+    return lines
 
 
 if __name__ == "__main__":

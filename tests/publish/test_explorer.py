@@ -1,11 +1,9 @@
 """explorer.html is built from the encoder's numbers and a runtime that matches its published hash."""
 
-import base64
 import io
 import tarfile
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 
@@ -47,17 +45,6 @@ def test_stations_equal_the_official_model(encoder, reference, tokenizer):
     assert largest_difference(found["attentions"], torch.stack(official.attentions)) <= 1e-5
 
 
-def test_saved_sentence_equals_the_encoder_output(encoder, tokenizer):
-    saved = explorer.saved_sentence(encoder, tokenizer)
-    assert saved["ids"] == [101, 2051, 10029, 2066, 2019, 8612, 102]
-    assert saved["tokens"] == ["[CLS]", *explorer.SENTENCE.split(), "[SEP]"]
-    batch = tokenizer(explorer.SENTENCE)
-    with torch.inference_mode():
-        output = encoder(**batch, output_attentions=True)
-    found = np.frombuffer(base64.b64decode(saved["numbers"]["attentions"]), "<f4")
-    assert largest_difference(torch.tensor(found), torch.stack(output.attentions).flatten()) <= 1e-6
-
-
 def fake_package(folder, content: bytes) -> None:
     with tarfile.open(folder / "a-package-1.0.0.tgz", "w:gz") as archive:
         member = tarfile.TarInfo("package/a.js")
@@ -91,7 +78,7 @@ def test_site_omits_explorer_if_npm_fails(tmp_path, monkeypatch, capsys, program
     assert website.make_explorer([], tmp_path / "explorer") is None
     lines = capsys.readouterr().out.splitlines()
     other = reason.replace("onnxruntime-web 1.30.0", "pyodide 314.0.7")
-    assert lines == [f"explorer.html is left out: {reason}", f"microbert.html is left out: {other}"]
+    assert lines == [f"explorer.html is left out: {reason}", f"type_bert.html is left out: {other}"]
     assert not (tmp_path / "explorer").exists()
 
 
@@ -104,5 +91,5 @@ def test_start_page_links_only_to_pages_that_are_built(tmp_path, explored, runs)
     website.write_sources([], tmp_path / "README.md", *folders, explored, runs=runs)
     start = (tmp_path / "source" / "index.md").read_text("utf-8")
     assert ('href="explorer.html"' in start) == explored
-    assert ('href="microbert.html"' in start) == runs
+    assert ('href="type_bert.html"' in start) == runs
     assert start.startswith("# Title\n")

@@ -9,7 +9,7 @@ pytest.importorskip("sphinx", reason="make site installs what this needs: requir
 
 from publish import website
 from tests.exercises.answers import wrong_answers
-from tests.exercises.misconceptions import cell, hint_of, page
+from tests.exercises.misconceptions import cell, hint_of, page, typed_section
 
 ANSWERS = [each for each in wrong_answers() if each.number.startswith("5.")]
 COUNTS = Counter(each.number for each in ANSWERS)
@@ -24,6 +24,12 @@ def test_page_counts_wrong_answers_per_exercise(text):
     assert f"\n{len(ANSWERS)} wrong answers to {len(COUNTS)} exercises" in text
     for number, count in COUNTS.items():
         assert f"Exercise {number}: {count} wrong answers" in text
+
+
+def test_page_has_rows_of_the_typed_page():
+    rows = "\n".join(typed_section())
+    assert "<summary>weights_of: 2" in rows
+    assert "| 1 | Almost. Divide each score by √D, where D = len(query)" in rows
 
 
 def test_page_contains_a_hint_of_each_exercise(text):

@@ -27,11 +27,12 @@ FORBIDDEN_CALLS = {"torch.load", "pickle.load", "pickle.loads", "joblib.load", "
 FORBIDDEN_OPTIONS = {"shell", "trust_remote_code", "allow_pickle"}
 
 
-# parts.py runs code that the reader wrote on this machine and `check` saved; run.py runs in the reader's browser;
+# parts.py runs code that the reader wrote on this machine and `check` saved; type_bert runs in the reader's browser;
 # child.py runs the published solutions; the other three evaluate the tables of this repository
 ALLOWED = {
     "exercises/parts.py": ["exec"],
-    "explorer/micro/run.py": ["exec", "exec"],
+    "publish/type_bert/checks.py": ["exec", "exec"],
+    "publish/type_bert/runner.py": ["exec"],
     "exercises/grading/child.py": ["exec"],
     "exercises/comparison.py": ["eval"],
     "exercises/mistakes.py": ["eval", "eval"],

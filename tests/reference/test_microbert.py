@@ -37,9 +37,9 @@ def is_of_unicode_8(text: str) -> bool:
     return not any(in_ranges(character, LATER_CHARACTERS) or character in EARLIER_CATEGORY for character in text)
 
 
-def test_microbert_has_at_most_117_lines_of_code():
+def test_microbert_has_at_most_120_lines_of_code():
     code = re.sub(r'"""[\s\S]*?"""', "", SOURCE)
-    assert len([line for line in code.splitlines() if line.strip()]) <= 117
+    assert len([line for line in code.splitlines() if line.strip()]) <= 120
 
 
 @pytest.mark.parametrize("version", [(3, 11), (3, 14)])

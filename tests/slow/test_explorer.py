@@ -74,16 +74,7 @@ def test_page_and_its_files_are_small(site):
 
 def test_a_reader_uses_the_page(site):
     """Run the browser tests of the page, which use a small random model, on this page."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "tests/browser/test_explorer.py",
-        "tests/browser/test_explorer_explains.py",
-    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/browser/test_explorer.py"]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"SITE": str(site)}, capture_output=True, text=True, check=False
     )

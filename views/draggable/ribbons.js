@@ -2,7 +2,7 @@
 
 // The path and the breadth of each ribbon. The tokens are at the places `at` along the sentence; the ribbons begin
 // around `from`, the place of `token`, are `whole` wide together, and rise up to `high`. `point` turns a place along
-// the sentence, and a distance from it, into coordinates.
+// the sentence, and a distance from it, into coordinates. `outline` is the path of both edges.
 function ribbonPaths(shares, token, { at, from, whole, high }, point) {
   const span = Math.max(...at.map((x) => Math.abs(x - from)), 1),
     paths = [];
@@ -19,7 +19,9 @@ function ribbonPaths(shares, token, { at, from, whole, high }, point) {
       s = start + breadth / 2,
       t = i === token ? s : at[i];
     const far = (high / 0.75) * (i === token ? 0.2 : Math.min(1, 0.15 + (0.85 * Math.abs(t - s)) / span));
-    paths[i] = { d: `M${point(s, 0)}C${point(s, far)} ${point(t, far)} ${point(t, 0)}`, breadth };
+    const curve = (aside) =>
+      `M${point(s + aside, 0)}C${point(s + aside, far)} ${point(t + aside, far)} ${point(t + aside, 0)}`;
+    paths[i] = { d: curve(0), outline: curve(-breadth / 2) + curve(breadth / 2), breadth };
     start += breadth;
   }
   return paths;

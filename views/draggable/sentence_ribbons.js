@@ -93,17 +93,21 @@ function measure() {
 }
 
 // Draw ribbons from a place on the line or in the column, and shares as bars and numbers.
-function put(token, from, shares, others) {
+function put(token, from, shares, others, theirs) {
   const { at, rise, order, low } = place,
     two = state.both,
     edges = [rise + 4, low];
   const high = two || !place.row ? rise - 0.4 * place.whole : rise;
-  [shares, others].forEach((own, side) =>
-    ribbonPaths(own, token, { ...place, from, high }, (along, up) => {
+  const trace = (each, side) =>
+    ribbonPaths(each, token, { ...place, from, high }, (along, up) => {
       const across = edges[side] + (side ? up : -up);
       return place.row ? `${along} ${across}` : `${across} ${along}`;
-    }).forEach(({ d, breadth }, i) => set(ribbons[side][i], { d, "stroke-width": breadth })),
-  );
+    });
+  [shares, others].forEach((each, side) => {
+    trace(each, side).forEach(({ d, breadth }, i) => set(ribbons[side][i], { d, "stroke-width": breadth }));
+    const dashed = theirs[side] && trace(theirs[side], side);
+    outlines[side].forEach((path, i) => set(path, { d: dashed && theirs[side][i] > 0.005 ? dashed[i].outline : "" }));
+  });
   ribbons[1].forEach((ribbon) => {
     ribbon.style.display = two ? "" : "none";
   });

@@ -3,6 +3,7 @@
 const { labels, drawn, sizes, heads, layers, models } = data,
   L = layers.length;
 const rows = []; // per text: of each layer, head and token
+let own = null; // the view's own rows, once the page around it has sent others
 const state = { text: 0, before: null, target: 0, all: models, ...data.first };
 const MOST = 128; // columns that are drawn at once, besides one at each end for the others
 
@@ -18,17 +19,28 @@ const count = () => drawn[state.mode].names[0].length;
 const has = (text, column) => idsOf(text).includes(column);
 
 // The weights of a column's words or pieces: averaged over those that look, summed over those that are looked at.
-function row(text, { layer, head, token } = state) {
+function row(text, { layer, head, token } = state, all = rows) {
   const ids = idsOf(text),
     shares = Array(count()).fill(0),
     asking = ids.flatMap((column, i) => (column === token ? [i] : []));
   for (const i of asking) {
-    rows[text][(layer * heads + head) * sizes[text] + i].forEach((weight, j) => {
+    all[text][(layer * heads + head) * sizes[text] + i].forEach((weight, j) => {
       shares[ids[j]] += weight / asking.length;
     });
   }
   return shares;
 }
+
+// A page around this view may send `weights` of the head that is shown, a matrix for each text. They are drawn in place of
+// the view's own, which then have dashed outlines.
+addEventListener("message", ({ source, data: { weights } }) => {
+  if (source !== parent || !rows.length || !weights) return;
+  own ??= rows.map((all) => [...all]);
+  weights.forEach((matrix, text) => {
+    rows[text].splice((state.layer * heads + state.head) * sizes[text], matrix.length, ...matrix);
+  });
+  change({});
+});
 
 // How much of a column's attention moves from one text to the other; null if one of them doesn't have it.
 function moved(place) {

@@ -26,6 +26,7 @@ const drawing = add(figure, "svg", { class: "sentence", role: "radiogroup", "ari
 let slots = [],
   words = [],
   ribbons = [],
+  outlines = [],
   parts = [],
   tags = [],
   place = null;
@@ -33,6 +34,7 @@ let slots = [],
 function build() {
   drawing.replaceChildren();
   ribbons = [0, 1].map(() => slots.map(() => add(drawing, "path")));
+  outlines = [0, 1].map(() => slots.map(() => add(drawing, "path", { class: "outline" })));
   parts = slots.map(() => add(drawing, "rect", { rx: 3 }));
   tags = slots.map(() => add(drawing, "text", { "text-anchor": "middle" }));
   words = slots.map((columns) => {
@@ -133,7 +135,8 @@ function draw() {
     set(other, { "font-size": size });
     line.style.display = !state.both && new Set(sizes.map((_, text) => nameOf(text, slots[i]))).size > 1 ? "" : "none";
   });
-  const given = drawMap(names, asker);
+  const given = drawMap(names, asker),
+    theirs = texts.map((text, side) => outlinesOf(text, side ? others : shares));
   sides.replaceChildren(
     ...(state.both ? texts : []).map((text, side) => {
       const element = document.createElement("span");
@@ -147,14 +150,22 @@ function draw() {
     drawing,
     goal,
     ([from, ...numbers]) => {
-      put(token, from, numbers.slice(0, S), numbers.slice(S, 2 * S));
+      put(token, from, numbers.slice(0, S), numbers.slice(S, 2 * S), theirs);
       cells.flat().forEach((cell, i) => cell.style.setProperty("--share", `${100 * numbers[2 * S + i]}%`));
     },
     isNew ? null : undefined,
   );
-  say(sentence(token, shares, others, names, second));
+  const isReplaced = theirs.some((outline) => outline);
+  say(sentence(token, shares, others, names, second) + (isReplaced ? " Dashed: the weights of the model itself." : ""));
   document.querySelector("h1").textContent = title();
 }
+
+// The view's own shares of a text, if others are drawn in their place.
+function outlinesOf(text, shares) {
+  const theirs = own && gather(row(text, state, own));
+  return theirs?.some((share, i) => Math.abs(share - shares[i]) > 0.005) ? theirs : null;
+}
+
 const sideNames = () => (place.row ? ["above", "below"] : ["left", "right"]);
 
 // Fill the map: what each head gives from the chosen token to the target or, of two texts, how much of it moves.

@@ -1,4 +1,4 @@
-// Lines between the tokens of two texts, as thick as each pair's share of their cosine: for why_near and the explorer.
+// Lines between the tokens of two texts, as thick as each pair's share of their cosine: for why_near.
 const MOST_LINES = 80,
   STRONG = 3; // that are drawn, and that stand out while nothing is chosen
 

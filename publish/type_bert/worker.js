@@ -1,5 +1,9 @@
-// Runs Python in a worker, so that the page stays responsive: `start` once, then functions of run.py.
+// Runs Python in a worker: `start` once, `model` once the weights are there, else the functions of runner.py.
 let python;
+// A page from a folder can start classic workers only. Pyodide would take one by importScripts, which it must not find.
+self.importScripts = () => {
+  throw new TypeError();
+};
 
 // Unpack the model into the files that microbert.py reads: build.py describes the format.
 function unpack(packed) {
@@ -32,10 +36,10 @@ function unpack(packed) {
       for (const end = i + columns; i < end; i++) out[i] = (high[i] * 256 + low[i]) * scales[row];
     }
   }
-  return { ...files, "model.safetensors": file };
+  return { files: { ...files, "model.safetensors": file }, table, numbers };
 }
 
-async function start({ program, machine, runtime, library, lock, runner, model, folder }) {
+async function start({ program, machine, runtime, library, lock, files }) {
   const original = self.fetch; // not needed to start: both files that Pyodide fetches are here already
   WebAssembly.instantiateStreaming = async (_, imports) => ({
     module: runtime,
@@ -43,20 +47,45 @@ async function start({ program, machine, runtime, library, lock, runner, model, 
   });
   self.fetch = async () => new Response(library);
   const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all([import(program), import(machine)]);
-  python = await loadPyodide({ indexURL: `${location.origin}/`, lockFileContents: lock, createPyodideModule });
+  python = await loadPyodide({ indexURL: "https://nowhere.invalid/", lockFileContents: lock, createPyodideModule });
   self.fetch = original;
-  python.FS.mkdir(folder);
-  for (const [name, content] of Object.entries(unpack(model)))
-    python.FS.writeFile(`${folder}/${name}`, content, { canOwn: true });
-  python.runPython(runner);
+  for (const [path, text] of Object.entries(files)) {
+    python.FS.mkdirTree(path.slice(0, path.lastIndexOf("/")));
+    python.FS.writeFile(path, text);
+  }
+  python.runPython("from publish.type_bert.runner import answer");
 }
 
-const report = () => postMessage({ layer: true });
-const ask = (call, input) => JSON.parse(python.globals.get("answer")(call, JSON.stringify(input), report));
+let model; // its weights, for JavaScript, which multiplies matrices thirty times as fast
+function load(packed) {
+  const { files, ...weights } = unpack(packed);
+  model = weights;
+  python.FS.mkdirTree("/model");
+  for (const [name, content] of Object.entries(files)) python.FS.writeFile(`/model/${name}`, content);
+}
+
+// Multiply each vector, an array of Python, by a weight matrix, and add a bias, like `linear` in microbert.py.
+function linear(x, name) {
+  const { table, numbers } = model,
+    [rows, size] = table[`${name}.weight`].shape;
+  const [from, bias] = ["weight", "bias"].map((part) => table[`${name}.${part}`].data_offsets[0] / 4);
+  return x.toJs().map((vector) => {
+    const out = new Float64Array(rows);
+    for (let row = 0, i = from; row < rows; row++) {
+      let sum = numbers[bias + row];
+      for (let j = 0; j < size; j++) sum += numbers[i++] * vector[j];
+      out[row] = sum;
+    }
+    return out;
+  });
+}
 
 self.onmessage = async ({ data: { call, input } }) => {
   try {
-    postMessage({ value: call === "start" ? ((await start(input)) ?? null) : ask(call, input) });
+    if (call === "start") await start(input);
+    else if (call === "model") load(input);
+    else return postMessage({ value: JSON.parse(python.globals.get("answer")(call, JSON.stringify(input), linear)) });
+    postMessage({ value: null });
   } catch (error) {
     postMessage({ error: String(error?.message ?? error) });
   }

@@ -1,0 +1,438 @@
+// The visit: see, guess, type, run. Python runs in a worker, and a sentence view draws what the reader's lines compute.
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const by = (id) => document.getElementById(id);
+const LIMIT = 5000, // milliseconds of a check
+  LONG = 30_000; // of a run of the whole model
+const HEAD = ["dot", "softmax", "weights_of"]; // the parts that decide the ribbons
+const FIRST = "weights_of",
+  ORDER = [...HEAD, "average", "add", "norm", "encode", "pieces_of"];
+const box = by("body");
+const times = {}; // milliseconds since the page was opened
+const note = (what) => (times[what] ??= performance.now());
+
+// Python, in a worker that can be ended at any time
+
+let worker,
+  waiting = [],
+  files = null,
+  parts = null, // of each gap: the lines above it, ours, and those that its box begins with
+  packed = null, // the model
+  unpacking = null, // the promise that it is in Python's files
+  timer;
+
+// A file of Python as a stream: in this page, or next to it
+async function take(name) {
+  const inside = by(`file-${name}`);
+  if (inside) {
+    const bytes = Uint8Array.from(atob(inside.textContent), (letter) => letter.charCodeAt(0));
+    inside.remove();
+    return new Response(bytes).body;
+  }
+  const response = await fetch(DATA.files[name]);
+  if (!response.ok) throw new Error(`${DATA.files[name]} is not there (${response.status})`);
+  return response.body;
+}
+
+const unpacked = async (name) => (await take(name)).pipeThrough(new DecompressionStream("gzip"));
+
+// The address of a program. A worker of a page from a folder cannot import a blob, but it can import a data: address
+async function script(name) {
+  const blob = new Blob([await new Response(await unpacked(name)).arrayBuffer()], { type: "text/javascript" });
+  if (DATA.files) return URL.createObjectURL(blob);
+  return new Promise((resolve) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.readAsDataURL(blob);
+  });
+}
+
+async function download() {
+  const wasm = { headers: { "Content-Type": "application/wasm" } };
+  const [program, machine, library, runtime] = await Promise.all([
+    script("program"),
+    script("machine"),
+    take("library").then((stream) => new Response(stream).arrayBuffer()),
+    unpacked("runtime").then((stream) => WebAssembly.compileStreaming(new Response(stream, wasm))),
+  ]);
+  return { program, machine, library, runtime, lock: DATA.lock, files: DATA.python };
+}
+
+const ask = (call, input) =>
+  new Promise((resolve, reject) => {
+    waiting.push({ resolve, reject });
+    worker.postMessage({ call, input });
+  });
+
+async function startPython() {
+  const address = URL.createObjectURL(new Blob([by("worker").textContent], { type: "text/javascript" }));
+  worker = new Worker(address, { type: DATA.files ? "module" : "classic" });
+  worker.onmessage = ({ data: { value, error } }) => {
+    const { resolve, reject } = waiting.shift();
+    if (error === undefined) resolve(value);
+    else reject(new Error(error));
+  };
+  worker.onerror = (event) => waiting.shift()?.reject(new Error(event.message ?? "a worker did not start"));
+  await ask("start", files);
+  parts = await ask("prepare", { source: DATA.source, head: DATA.head });
+  if (packed) giveModel();
+}
+
+const giveModel = () => {
+  unpacking = ask("model", packed);
+  unpacking.catch(() => 0); // Python may be ended meanwhile
+  return unpacking;
+};
+
+class Stopped extends Error {}
+
+// End Python, whatever it does, and start it again from what is here
+async function restart(why) {
+  clearTimeout(timer);
+  worker.terminate();
+  const left = waiting;
+  [waiting, parts] = [[], null];
+  for (const { reject } of left) reject(new Stopped(why));
+  await startPython();
+  tellReady();
+}
+
+// Ask for something that may never end
+async function tryIt(call, input, limit = LIMIT) {
+  await unpacking?.catch(() => 0); // which takes its own time
+  timer = setTimeout(
+    () => restart(`Your lines ran for ${limit / 1000} seconds and were stopped. Is there a loop without an end?`),
+    limit,
+  );
+  by("stop").disabled = false;
+  try {
+    const found = await ask(call, input);
+    clearTimeout(timer);
+    if (found.intact) return found;
+  } catch (error) {
+    if (error instanceof Stopped) throw error;
+  } finally {
+    clearTimeout(timer);
+    by("stop").disabled = true;
+  }
+  restart();
+  throw new Stopped("Your lines changed Python itself, so it was started again. Write them without that.");
+}
+
+// The views
+
+// Show the view in a frame, and resolve once it is drawn
+function open(frame) {
+  const drawn = new Promise((resolve) => {
+    frame.onload = resolve;
+  });
+  if (DATA.files) frame.src = DATA.view;
+  else frame.srcdoc = DATA.view;
+  return drawn;
+}
+const own = open(by("own")),
+  draw = (weights) => own.then(() => by("own").contentWindow.postMessage({ weights }, "*"));
+const controls = () => by("view").contentDocument.querySelector(".controls"); // they would answer the guess
+const seen = open(by("view")).then(() => {
+  controls().style.visibility = by("refuted").textContent ? "" : "hidden";
+});
+
+const IT = DATA.tokens[0].indexOf("it");
+const weight = (all, text, word) => all[text][IT][DATA.tokens[text].indexOf(word)];
+const two = (number) => number.toFixed(2).replace("-", "−");
+
+// The answer to a guess, in words that are made from the numbers
+function refute(guess) {
+  const words = [...by("guesses").children].map(({ value }) => value),
+    row = DATA.official[1][IT];
+  const most = words.reduce((a, b) => (weight(DATA.official, 1, b) > weight(DATA.official, 1, a) ? b : a));
+  const each = words
+    .filter((word) => word !== "wide")
+    .map((word) => {
+      const [before, now] = [0, 1].map((text) => weight(DATA.official, text, word));
+      return `“${word}” gets ${two(now)}, ${now > before ? "more" : "less"} than the ${two(before)} with “tired”`;
+    });
+  const top = DATA.tokens[1][row.indexOf(Math.max(...row))];
+  const beyond = top === most ? "" : ` More than any word, ${top} gets ${two(Math.max(...row))}.`;
+  return (
+    `${guess === most ? "Yes" : "No"}: of the three, “${most}” gets the widest ribbon. ${each.join(", and ")}.${beyond} ` +
+    "So the last word has changed where “it” looks, though this head does not simply find what “it” means. " +
+    "One line of the program decides how wide the ribbons are."
+  );
+}
+
+for (const button of by("guesses").children)
+  button.onclick = () => {
+    for (const other of by("guesses").children) other.setAttribute("aria-pressed", other === button);
+    by("refuted").textContent = refute(button.value);
+    seen.then(() => {
+      controls().style.visibility = "";
+      controls().querySelectorAll("input")[1].click(); // the second sentence
+    });
+  };
+
+// What a line does to the head: say it, and draw it if these are weights
+function show(weights) {
+  const all = weights.flat(2);
+  const off = Math.max(
+    ...weights.flatMap((text, t) => text.flatMap((row, i) => row.map((w, j) => Math.abs(w - DATA.official[t][i][j])))),
+  );
+  const drawable = weights
+    .flat()
+    .every((row) => row.every((w) => w >= 0 && w <= 1) && row.reduce((a, b) => a + b) < 1.001);
+  if (!drawable) return "These are not weights from 0 to 1 that sum to 1, so there are no ribbons to draw.";
+  draw(weights);
+  const of = (text, word) => two(weight(weights, text, word));
+  if (off < 1e-5)
+    return (
+      `The ribbons are what your lines compute: “it” gives “animal” ${of(0, "animal")} with “tired” and ` +
+      `${of(1, "animal")} with “wide”. All ${all.length} weights agree with PyTorch's to within ${off.toExponential(0)}.`
+    );
+  const changes = weights[0][IT].map((w, i) => Math.abs(w - DATA.official[0][IT][i])),
+    most = DATA.tokens[0][changes.indexOf(Math.max(...changes))];
+  return (
+    `The ribbons are what your lines compute, and the dashed lines are what BERT computes. “it” gives “${most}” ` +
+    `${of(0, most)} instead of ${two(weight(DATA.official, 0, most))}.`
+  );
+}
+
+// What lines outside this head do to the whole model
+async function tryModel(bodies) {
+  const { cosines, error } = await tryIt("embed", { bodies, texts: DATA.texts }, LONG);
+  if (error) return unusable(error);
+  const [first, ...others] = DATA.texts.map((text) => `“${text}”`);
+  const list = (numbers) => numbers.map(two).join(" and ");
+  return (
+    `In the whole BERT, ${first} then has the cosines ${list(cosines)} with ${others.join(" and ")}. ` +
+    `PyTorch's are ${list(DATA.cosines)}.`
+  );
+}
+
+// The card
+
+const typed = {}, // what stands in the box of each gap
+  mine = {}, // the reader's right lines
+  given = new Set(); // the gaps whose answer was shown
+let gap = FIRST,
+  isAsked = false; // whether a line waits for Python
+
+const template = (name) => by(`task-${name}`);
+
+function choose(name) {
+  if (box.value) typed[gap] = box.value;
+  box.value = "";
+  gap = name;
+  by("task-title").textContent = template(name).title;
+  by("task").replaceChildren(template(name).content.cloneNode(true));
+  by("drawn").hidden = !HEAD.includes(name);
+  by("effect").textContent = by("verdict").textContent = "";
+  by("next").hidden = true;
+  fill();
+  list();
+}
+
+const EMPTY = "return "; // what most boxes begin with
+
+// Fill the box, and again once Python has read the file, unless something was typed
+function fill() {
+  by("above").textContent = parts?.[gap].above.trimEnd() ?? DATA.above;
+  if (!box.value || box.value === EMPTY) put(typed[gap] ?? parts?.[gap].first ?? EMPTY);
+  by("ours").disabled = !parts;
+}
+
+function put(text) {
+  box.value = text;
+  grow();
+}
+
+const grow = () => {
+  box.rows = Math.max(2, box.value.split("\n").length);
+};
+
+function list() {
+  by("gaps").replaceChildren(
+    ...ORDER.map((name) => {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", value: name, textContent: `${name in mine ? "✓ " : ""}${name}` });
+      button.setAttribute("aria-pressed", name === gap);
+      return button;
+    }),
+  );
+  const count = Object.keys(mine).length,
+    hash = `#${new URLSearchParams(mine)}`;
+  by("link").textContent = `${count} of ${ORDER.length} lines are yours`;
+  by("link").href = hash;
+  if (count) history.replaceState(null, "", hash);
+  const next = ORDER.find((name) => !(name in mine));
+  by("next").textContent = next ? `Next: ${next}` : "";
+  by("next").value = next ?? "";
+}
+
+function say(text, isRight = false) {
+  by("verdict").textContent = text;
+  by("verdict").className = isRight ? "right" : "wrong";
+  by("verdict").scrollIntoView({ block: "nearest" }); // a phone's keyboard may cover it
+}
+
+const isOurs = (name, body) => given.has(name) && body.trim() === parts[name].ours.trim();
+
+async function check() {
+  const name = gap,
+    body = box.value;
+  if (!parts) {
+    isAsked = true;
+    return say("Python is still starting. Your line is checked as soon as it is ready.");
+  }
+  isAsked = false;
+  by("check").disabled = true;
+  say("Checking.");
+  try {
+    const found = await tryIt("check", { gap: name, body, mine });
+    const where = found.line ? `Line ${found.line}: ` : "",
+      message = found.message ? `${found.message}. ` : "";
+    if (found.right && !isOurs(name, body)) mine[name] = body;
+    else if (found.right) delete mine[name];
+    const whose =
+      found.right && !(name in mine)
+        ? "This is our line."
+        : `Right. This line is yours now${DATA.files ? ", and step 4 runs the whole BERT with it" : ""}.`;
+    list();
+    say(found.right ? `${whose} ${found.hint}` : `${where}${message}${found.hint}`, found.right);
+    note("verdict");
+    by("next").hidden = !found.right || !by("next").value;
+    by("effect").textContent = await effect(name, body, found);
+  } catch (error) {
+    say(error.message);
+  } finally {
+    by("check").disabled = false;
+  }
+}
+
+const unusable = (error) => `The model cannot run with these lines: ${error}.`;
+async function effect(name, body, { runs, weights, error }) {
+  if (!runs) return "";
+  if (error) return unusable(error);
+  if (HEAD.includes(name)) return show(weights);
+  return by("embed").disabled ? "" : tryModel({ ...mine, [name]: body });
+}
+
+by("card").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (!by("check").disabled) check();
+});
+by("stop").onclick = () => restart("Stopped.");
+by("ours").onclick = () => {
+  given.add(gap);
+  put(parts[gap].ours);
+  check();
+};
+// A button with the name of a gap leads to its card
+document.addEventListener("click", ({ target }) => {
+  const { value, id } = target.closest?.("#gaps button, #task button, #next") ?? {};
+  if (!value) return;
+  choose(value);
+  by("card").scrollIntoView({ block: "start" });
+  box.focus({ preventScroll: true });
+  if (id === "next") box.setSelectionRange(box.value.length, box.value.length);
+});
+box.addEventListener("input", grow);
+// Enter checks a complete last line: a `return`, or an expression alone
+function isComplete(text) {
+  const line = text.split("\n").at(-1),
+    open = text.replace(/[^([{]/g, "").length - text.replace(/[^)\]}]/g, "").length;
+  const isExpression =
+    text === line && !/^[\w\s,.[\]]+=[^=]/.test(line) && !/^(for|while|if|def|with|import) /.test(line);
+  return open <= 0 && (/^\s*return\s+\S/.test(line) || (isExpression && /[^:\s]\s*$/.test(line)));
+}
+box.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing) return;
+  const before = box.value.slice(0, box.selectionStart),
+    isLast = !box.value.slice(box.selectionStart).trim();
+  event.preventDefault();
+  if (event.ctrlKey || event.metaKey || (!event.shiftKey && isLast && isComplete(before))) {
+    if (!by("check").disabled) check();
+    return;
+  }
+  const line = before.split("\n").at(-1);
+  document.execCommand("insertText", false, `\n${line.match(/^ */)[0]}${line.trimEnd().endsWith(":") ? "    " : ""}`);
+});
+
+// The whole model, and the end
+
+by("run").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  if (by("embed").disabled) return;
+  const texts = [by("first").value, by("second").value],
+    names = Object.keys(mine);
+  by("embed").disabled = true;
+  by("cosine").textContent = "Computing.";
+  try {
+    const yours = await tryIt("embed", { bodies: mine, texts }, LONG),
+      ours = await tryIt("embed", { bodies: {}, texts }, LONG);
+    if (yours.error ?? ours.error) throw new Error(unusable(yours.error ?? ours.error));
+    const [[cosine], [other]] = [yours.cosines, ours.cosines];
+    by("cosine").textContent =
+      `The cosine is ${two(cosine)}, computed in ${yours.seconds.toFixed(1)} s with ` +
+      (names.length
+        ? `your ${names.join(", ")} in all layers. With our lines it is ${two(other)}.`
+        : "our lines: none is yours yet.");
+  } catch (error) {
+    by("cosine").textContent = error.message;
+  }
+  by("embed").disabled = false;
+});
+
+by("copy").onclick = async () => {
+  try {
+    await navigator.clipboard.writeText(by("link").href);
+    by("copied").textContent = "Copied.";
+  } catch {
+    by("copied").textContent = "This browser does not let pages copy: copy the address of the link.";
+  }
+};
+
+// Lines that a link brings: each counts once it is checked
+async function restore() {
+  for (const [name, body] of Object.entries(typed)) {
+    try {
+      if ((await tryIt("check", { gap: name, body, mine: {} })).right) mine[name] = body;
+    } catch {
+      return; // Python is starting again
+    }
+  }
+  list();
+}
+
+function tellReady() {
+  by("ready").textContent = "Python is ready.";
+  fill();
+  if (isAsked) check();
+}
+
+async function begin() {
+  for (const [name, body] of new URLSearchParams(location.hash.slice(1))) if (ORDER.includes(name)) typed[name] = body;
+  choose(FIRST);
+  draw(DATA.tokens.map((all) => all.map(() => all.map(() => 1 / all.length))));
+  if (DATA.files && location.protocol === "file:") throw new Error("this page needs a server: see MAINTAINING.md");
+  if (document.readyState === "loading") await new Promise((go) => document.addEventListener("DOMContentLoaded", go));
+  files = await download();
+  await startPython();
+  note("ready");
+  await restore();
+  tellReady();
+  if (!DATA.files) return;
+  packed = await new Response(await unpacked("model")).arrayBuffer();
+  await giveModel();
+  note("model");
+  by("loaded").textContent = "The model is loaded.";
+  by("embed").disabled = false;
+}
+
+try {
+  const theme = localStorage.getItem("theme"); // set by the site's light/dark switch
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+} catch {
+  /* the browser blocks storage */
+}
+begin().catch((error) => {
+  by("ready").textContent = `Python did not start here: ${error.message}.`;
+});

@@ -1,0 +1,65 @@
+"""The pages of type_bert.html for tests in browsers, built once, and the answers of tests/publish/typed_answers.txt."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
+
+from publish.server import serve
+from publish.type_bert import build
+from publish.website import BUILD
+from tests.helpers import ROOT
+
+BUILT = os.environ.get("SITE")
+ENDLESS, BREAKING = "ran for 5 seconds", "changed Python itself"
+PAGES = {"evening": "notebooks/evening.html", "03": "notebooks/03_self_attention.html"}
+
+
+def typed_answers() -> list[tuple[str, str, str]]:
+    """Return the gap, the words that are expected, and the lines of each answer."""
+    _, *blocks = (ROOT / "tests/publish/typed_answers.txt").read_text("utf-8").split("\n\n")
+    return [re.fullmatch(r"(\w+): (.*?)\n(.*?)\n?", block, re.DOTALL).groups() for block in blocks]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Return a folder with the page of the site and, as file.html, the page that is one file."""
+    shared = tmp_path_factory.getbasetemp()
+    made = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "type_bert"
+    with FileLock(f"{made}.lock"):
+        if not (made / "file.html").exists():  # it is written last
+            try:
+                build.build(made, BUILD / "npm", PAGES)
+            except OSError as error:
+                pytest.skip(f"{error}: install Node.js to test {build.PAGE}")
+            build.build_file(made / "file.html", BUILD / "npm")
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    """Serve the page, of a built site if SITE names one, and yield its address."""
+    with serve(Path(BUILT) if BUILT else folder) as origin:
+        yield f"{origin}/{build.PAGE}"
+
+
+# Judge answers as the page does after a click, one after the other: [{ gap, body }] to [what it says]
+JUDGE = """async (answers) => {
+  const said = [],
+    started = async () => {
+      while (!parts) await new Promise((done) => setTimeout(done, 100));
+    };
+  await started();
+  for (const { gap, body } of answers) {
+    choose(gap);
+    put(body);
+    await check();
+    said.push(by("verdict").textContent);
+    await started();
+  }
+  return said;
+}"""
