@@ -104,56 +104,6 @@ prediction(
 )
 
 
-@exercise("1.3", points=3)
-def undo_greed(answer):
-    """Check that the answer finds a split into the fewest pieces, for chosen words and for 300 random ones."""
-    expect_function(answer)
-    chosen = (
-        ("fly", "fl ##y f ##l"),
-        ("flies", "flie fl ##ies ##i f"),
-        ("abcdef", "abc ab ##d ##e ##f ##cdef"),
-        ("time", "time ti ##me"),
-        ("unit", "u ##n ##i ##t un ##it ni ##nit"),
-        ("flier", "fl f ##li ##ier ##er ##lie ##r"),
-        ("abcde", "a ab ##b ##bc ##bcd ##d ##de ##cde"),
-        ("xyz", "x ##y"),
-        ("ies", "##ies i"),
-        ("flies", "fl ies f"),
-    )
-    for word, tokens in (*chosen, *random_words()):
-        vocab = {token: token_id for token_id, token in enumerate(["[UNK]", *tokens.split()])}
-        given = dict(vocab)
-        pieces = list_of_strings(answer(word, given))
-        check_pieces(word, vocab, pieces, f"{word!r} from the pieces {tokens}")
-        expect(given == vocab, "Your function changes the vocabulary. Leave it as it is.")
-    return "No early choice can spoil a later one."
-
-
-def check_pieces(word: str, vocab: dict[str, int], pieces: list[str], case: str) -> None:
-    """Raise `Hint` unless the pieces spell the word and no other way takes fewer; `case` names word and vocabulary."""
-    fewest = fewest_pieces(word, vocab)
-    if fewest is None:
-        no_way = f'{case}: the word cannot be built, so the answer is ["[UNK]"]; you return {pieces}.'
-        expect(pieces == ["[UNK]"], no_way)
-        return
-    greedy = word_pieces(word, vocab)
-    expect(
-        pieces != ["[UNK]"] or greedy != ["[UNK]"],
-        f"{case}: your search is still greedy. The longest first piece leads nowhere, but a shorter one works.",
-    )
-    expect(pieces != ["[UNK]"], f"{case}: the word can be built, but you return [UNK].")
-    unmarked = "".join(pieces) == word and len(pieces) > 1
-    expect(not unmarked, f"{case}: a piece that continues a word begins with ##.")
-    known = all(piece in vocab for piece in pieces)
-    expect(known, f"{case}: {pieces} contains a piece that is not in `vocab`.")
-    built = pieces[0] + "".join(piece.removeprefix("##") for piece in pieces[1:])
-    marked = all(piece.startswith("##") for piece in pieces[1:]) and not pieces[0].startswith("##")
-    expect(marked and built == word, f"{case}: {pieces} does not spell the word.")
-    still = "your search is still greedy, from the left. " if pieces == greedy else ""
-    enough = f"{case}: {still}{pieces} are {len(pieces)} pieces, but {fewest} are enough. Compare all ways."
-    expect(len(pieces) <= fewest, enough)
-
-
 def random_words() -> list[tuple[str, str]]:
     """Return random words of five to eight letters a, b and c, each with its own vocabulary."""
     generator, cases = random.Random(14), []
@@ -164,16 +114,6 @@ def random_words() -> list[tuple[str, str]]:
         tokens = dict.fromkeys(("##" if a else "") + word[a:b] for a, b in sorted(chosen))
         cases.append((word, " ".join(tokens)))
     return cases
-
-
-def fewest_pieces(word: str, vocab: dict[str, int]) -> int | None:
-    """Return the least number of pieces that build the word, or None if it cannot be built."""
-    counts = {0: 0}
-    for end in range(1, len(word) + 1):
-        starts = [begin for begin in counts if ("##" if begin else "") + word[begin:end] in vocab]
-        if starts:
-            counts[end] = 1 + min(counts[begin] for begin in starts)
-    return counts.get(len(word))
 
 
 def list_of_strings(result) -> list[str]:

@@ -152,13 +152,14 @@ def write_embeddings(answer, B: int, S: int, H: int):
     """Check that the answer is the forward of `Embeddings`: three rows added, then LayerNorm, then dropout."""
     expect_function(answer)
     config = BertConfig(vocab_size=31, hidden_size=H, num_attention_heads=1, max_position_embeddings=40)
-    config.hidden_dropout_prob = 0.5
+    config.hidden_dropout_prob, config.pad_token_id = 0.5, None  # the row of [PAD] gets gradients like the others
     generator = torch.Generator().manual_seed(3)
     module = Embeddings(config).eval()
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
     ids = torch.randint(1, 31, (B, S), generator=generator)
+    ids[0, 2:] = 0  # the first text is short
     types = (torch.arange(S) >= S // 2).long().repeat(B, 1)
     given = ids.clone(), types.clone()
     try:
@@ -207,6 +208,9 @@ def wrong_embeddings(module, ids, types) -> dict[str, torch.Tensor]:
         "LayerNorm comes after all three are added.": norm(word + place) + kind,
         "The first position is 0, but yours starts with 1.": norm(word + kind + table[1 : S + 1]),
         "Every token gets position 0. Token s should get row s.": norm(word + kind + table[0]),
+        "[PAD] has a position like every other token: token s gets row s, whatever its id.": norm(
+            word + kind + table[torch.arange(S) * (ids != 0)]
+        ),
         "This looks up positions by id. Token s should get row s.": norm(word + kind + table[ids % len(table)]),
         "This uses the index in the batch, but positions count tokens.": norm(word + kind + table[:B, None]),
         "All token types are treated as 0. Pass token_type_ids to their table.": norm(

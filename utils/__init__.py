@@ -10,7 +10,7 @@ BUILT = {
             "is_punctuation": "Step 2: split into words",
             "pre_tokenize": "Step 2: split into words",
             "word_pieces": "Exercise 1.1: cut a word (part 1 of your BERT)",
-            "pad_batch": "A batch: several texts in one rectangle",
+            "pad_batch": "Assemble: the tokenizer",
             "split_special_tokens": "Assemble: the tokenizer",
             "truncate": "Assemble: the tokenizer",
             "join_pieces": "Assemble: the tokenizer",

@@ -96,7 +96,7 @@ def join_pieces(tokens: list[str]) -> str:
 def pad_batch(rows: list[tuple[list, list]], pad_id: int) -> dict[str, Tensor]:
     """Pad rows of (first, second) segment ids to the longest row: input_ids, token_type_ids, attention_mask (B, S).
 
-    Built in notebook 01, section “A batch: several texts in one rectangle”.
+    Built in notebook 01, section “Assemble: the tokenizer”.
     """
     S = max(len(first) + len(second) for first, second in rows)
     batch = {"input_ids": [], "token_type_ids": [], "attention_mask": []}

@@ -12,6 +12,7 @@ RIGHT = {name: solution(NUMBERS[name]) for name in PARTS}
 TABLE = """
     word_pieces | lambda word, vocab: [word] if right(word, vocab) == ["[UNK]"] else right(word, vocab)
     embeddings | (token_type_ids)  # => (torch.zeros_like(token_type_ids))  #
+    embeddings | weight[: input_ids.size(1)] => weight[torch.arange(input_ids.size(1)) * (input_ids != 0)]
     attention_weights | lambda query, key, mask=None: right(query.float(), key.float(), mask)
     attention_weights | lambda query, key, mask=None: right(query, key) * (1 if mask is None else mask)
     attention_weights | lambda query, key, mask=None: right(query, key, mask if getattr(mask, "ndim", 0) == 4 else None)

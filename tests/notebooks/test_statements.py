@@ -17,34 +17,30 @@ from utils.tokenization import WordPieceTokenizer
 
 IAN, CAT = ("I called Ian. I got his answering machine.",), ("The hungry cat chased a small mouse.",)
 STREET = "The animal didn't cross the street because it was too {}."
-TIRED, HUNGRY, WIDE, NARROW = ((STREET.format(last),) for last in ("tired", "hungry", "wide", "narrow"))
+TIRED, NARROW = ((STREET.format(last),) for last in ("tired", "narrow"))
+PASSIVE = ("The street wasn't crossed by the animal because it was too tired.",)
 PAIR = ("time flies like an arrow", "fruit flies like a banana")
 # a text; the weights in a sentence of it, each with its texts, layer, head and two words; and that sentence
 WEIGHTS = [
-    ("00", [(TIRED, 3, 1, "it", "animal"), (TIRED, 3, 1, "it", "street")],
-     '"it" gives "animal" {} of its attention, and "street" {}.'),
-    ("00", [(HUNGRY, 3, 1, "it", "animal")], 'With "hungry" it still gives "animal" {}.'),
-    ("00", [(text, 3, 1, "it", noun) for noun in ("street", "animal") for text in (WIDE, NARROW)],
-     'to {} and {}, but the one to "animal" stays wider: {} and {}'),
+    ("00", [(TIRED, 3, 1, "it", "animal")], '"it" gives "animal" {} of its attention.'),
+    ("00", [(NARROW, 3, 1, "it", noun) for noun in ("street", "animal")],
+     'to {}, but the one to "animal" stays wider: {}.'),
+    ("00", [(PASSIVE, 3, 1, "it", noun) for noun in ("street", "animal")], 'gives "street" {}, and "animal" {}.'),
     ("00", [(IAN, 2, 4, "his", "ian"), (IAN, 2, 4, "his", "[CLS]"), (IAN, 2, 4, "his", "called")],
      '"his" takes {} of its information from "ian", {} from [CLS] and {} from "called"'),
     ("04", [(CAT, 2, 11, "a", "chased")], 'Point at "a": it takes {} from "chased"'),
     ("04", [(PAIR, 2, 8, "like", "arrow"), (PAIR, 2, 8, "like, again", "banana")],
      'at "arrow" with {} and at "banana" with {}'),
     ("04", [(PAIR, 2, 8, "an", "arrow"), (PAIR, 2, 8, "a", "banana")], '"an" {}, "a" {}'),
-    ("README", [(TIRED, 3, 1, "it", "animal")], 'Head 1 of layer 3 gives {} of the attention of "it" to "animal".'),
-    ("README", [(NARROW, 3, 1, "it", "animal"), (NARROW, 3, 1, "it", "street")],
-     "the head still prefers the animal, {} to {}."),
 ]  # fmt: skip
 
 
 @functools.cache
 def prose(name: str) -> str:
-    """Return the text of README, or of the text cells of a notebook and its proofs, in one line."""
+    """Return the text of the text cells of a notebook and its proofs, in one line."""
     paths = [*(ROOT / "notebooks").glob(f"{name}_*.ipynb"), ROOT / "notebooks" / "proofs" / f"{name}_proofs.ipynb"]
     cells = [cell for path in paths if path.exists() for cell in nbformat.read(path, as_version=4).cells]
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    return " ".join(((ROOT / "README.md").read_text("utf-8") if name == "README" else text).split())
+    return " ".join("\n".join(cell.source for cell in cells if cell.cell_type == "markdown").split())
 
 
 def drawn(name: str) -> list[str]:
@@ -93,10 +89,9 @@ def test_spread_of_the_embedding_sums(tokenizer, encoder):
     with torch.inference_mode():
         sums = tables.word_embeddings.weight[ids] + tables.position_embeddings.weight[: len(ids)]
         sums += tables.token_type_embeddings.weight[0]
-        spread, trained = sums.std(dim=-1, unbiased=False), tables.layer_norm(sums)
+        spread = sums.std(dim=-1, unbiased=False)
     others = f"{spread[1:].min():.2f} to {spread[1:].max():.2f}"
     assert f"[CLS] has a spread of {spread[0]:.2f}, and the other tokens have {others}" in prose("02")
-    assert f"the spread becomes {trained[1].std(unbiased=False):.2f}" in prose("02")
 
 
 def test_first_shares_in_the_plane():

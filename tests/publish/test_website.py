@@ -139,7 +139,7 @@ def test_interrupted_replacement_leaves_the_old_site(tmp_path, monkeypatch, step
 @pytest.mark.parametrize(("source", "output", "is_run_again"), [
     ("print(1)", {}, False),
     ("view()", {"image/png": {"page": "0123456789abcdef"}}, True),
-    ('reveal("1", prediction)', {}, True),
+    ('reveal("1", prediction)', {}, False),
     ("explore(model)", {}, True),
     ("print(never_run)", None, True),
 ])  # fmt: skip

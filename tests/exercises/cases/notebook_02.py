@@ -23,7 +23,12 @@ RIGHT = {
         / torch.sqrt(variance + eps) * gamma => * (variance + eps).rsqrt() * gamma
         lambda x, g, b, eps: torch.addcmul(b, g, (x - x.mean(-1)[..., None]) / (x.var(-1, False)[..., None] + eps)**0.5)
     """,
-    "2.4": "self.position_embeddings.weight[: input_ids.size(1)] => self.position_embeddings(torch.arange(input_ids.size(1)))",
+    "2.4": """
+        self.position_embeddings.weight[: input_ids.size(1)] => self.position_embeddings(torch.arange(input_ids.size(1)))
+        self.token_type_embeddings(token_type_ids) => self.token_type_embeddings.weight[token_type_ids]
+        self.word_embeddings(input_ids) => self.word_embeddings.weight[input_ids]
+        self.word_embeddings(input_ids) => F.embedding(input_ids, self.word_embeddings.weight)
+    """,
     "2.5": "'23,837,184 parameters'",
 }
 WRONG = {
@@ -56,12 +61,13 @@ WRONG = {
         self.dropout(self.layer_norm(words => self.layer_norm(self.dropout(words | Dropout comes before LayerNorm
         self.layer_norm(words => F.layer_norm(words ;; types)) => types, words.shape[-1:], *self.layer_norm.parameters(), eps=1e-12)) | self.layer_norm is never called
         self.dropout(self => F.dropout(self ;; types)) => types), self.dropout.p, self.training) | self.dropout is never called
-        self.token_type_embeddings(token_type_ids) => self.token_type_embeddings.weight[token_type_ids] | self.token_type_embeddings is never called
         self.dropout(self => F.dropout(self ;; types)) => types), 0.5) | Some numbers are 0 in evaluation
         self.dropout(self => F.dropout(self ;; types)) => types), 0.1, self.training) | self.dropout comes last
         self.dropout(self => self.dropout(self.dropout(self ;; types)) => types))) | In training, self.dropout comes last, and
         weight[: input_ids.size(1)] => weight[1 : input_ids.size(1) + 1] | starts with 1
         weight[: input_ids.size(1)] => weight[0] | gets position 0
+        weight[: input_ids.size(1)] => weight[torch.arange(input_ids.size(1)) * (input_ids != 0)] | [PAD] has a position like
+        weight[: input_ids.size(1)] => weight[(input_ids != 0).cumsum(1) - 1] | three rows for each token
         self.position_embeddings.weight[: input_ids.size(1)] => self.position_embeddings(input_ids) | This looks up positions by id
         weight[: input_ids.size(1)] => weight[: len(input_ids), None] | This uses the index in the
         weight[: input_ids.size(1)] => weight | the first S tokens only
