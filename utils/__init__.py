@@ -124,9 +124,7 @@ BUILT = {
             "greedy_step": "Exercise 12.3: one greedy step",
         },
     },
-    "13": {
-        "packing": {"attend_packed": "The whole encoder, packed"},
-    },
+    "13": {"packing": {"attend_packed": "The whole encoder, packed"}},
     "14": {
         "modernbert": {
             "rotary": "Exercise 14.2: rotary positions",
