@@ -127,7 +127,7 @@ WRONG = {
         lambda logits, p: right(logits, p).log() | sum to 1
         shares < p * shares.max() => shares < shares.max() | Keep exactly the tokens whose share
         shares < p * shares.max() => shares < shares.topk(2).values[-1] | Keep exactly the tokens whose share
-        shares < p * shares.max() => shares <= p * shares.max() | no token remains
+        shares < p * shares.max() => shares <= p * shares.max() | *at least* p times
         p * shares.max() => p * shares.mean() | Keep exactly the tokens whose share
         lambda logits, p: right(logits, p)[:2] | shape
     """,
