@@ -70,18 +70,19 @@ WRONG_MASKS = functions(
 
 
 @cache
-def official_across(seed: int, heads: int, sizes: tuple[int, int]) -> list[tuple]:
+def official_across(seed: int, heads: int, D: int, sizes: tuple[int, int]) -> list[tuple]:
     """Return each official layer's parts, input, source, mask, weights and output, for a random decoder."""
     torch.manual_seed(seed)
-    size = {"hidden_size": 8 * heads, "num_attention_heads": heads, "num_hidden_layers": 2, "vocab_size": 20}
+    size = {"hidden_size": D * heads, "num_attention_heads": heads, "num_hidden_layers": 2, "vocab_size": 20}
     config = BertConfig(**size, intermediate_size=16, is_decoder=True, add_cross_attention=True, initializer_range=0.5)
     config._attn_implementation = "eager"
     model, seen = BertLMHeadModel(config).eval(), []
     for layer in model.bert.encoder.layer:
         layer.crossattention.self.query.register_forward_hook(lambda _, given, __: seen.append(given[0]))
         layer.crossattention.output.dense.register_forward_hook(lambda _, __, made: seen.append(made))
-    text, source = torch.randint(20, (2, sizes[0])), torch.randn(2, sizes[1], 8 * heads)
+    text, source = torch.randint(20, (2, sizes[0])), torch.randn(2, sizes[1], D * heads)
     mask = torch.ones(2, sizes[1]).long()
+    mask[0, : 2 * seed] = 0  # padding in front, for seed 1
     mask[1, 2:] = 0
     with torch.no_grad():
         given = {"encoder_hidden_states": source, "encoder_attention_mask": mask}
@@ -94,7 +95,7 @@ def official_across(seed: int, heads: int, sizes: tuple[int, int]) -> list[tuple
 
 def parts_of(across, heads: int) -> Parts:
     """Return the weights of an official layer's cross-attention, in the parts that exercise 4.5 uses."""
-    parts = Parts(8 * heads, heads)
+    parts = Parts(across.self.query.in_features, heads)
     parts.load(SimpleNamespace(attention=across))
     return parts
 
@@ -112,8 +113,8 @@ ACROSS_HINTS = {
 def write_cross_attention(answer):
     """Check cross-attention against every layer of an official decoder."""
     expect_function(answer)
-    for number, heads, sizes in ((0, 3, (4, 6)), (1, 2, (5, 5))):
-        for layer, across in enumerate(official_across(number, heads, sizes)):
+    for setting in ((0, 3, 8, (4, 6)), (1, 2, 5, (5, 5))):
+        for layer, across in enumerate(official_across(*setting)):
             parts, text, source, mask, weights, output = across
             copies = text.clone(), source.clone(), mask.clone()
             found = returned_pair(call(answer, parts, *copies))
@@ -130,7 +131,12 @@ def write_cross_attention(answer):
             name_the_mistake_across(found[1], across)
             stages = [("weights", found[1], weights), ("output", found[0], output)]
             compare_stages([(f"{name} of layer {layer}", *pair) for name, *pair in stages], hints_for(layer))
-    parts, text, source, _, _, _ = across
+    parts, text, source, mask, _, _ = across
+    for factor in (200, -200):  # scores from about -1,000 to 1,000
+        _, found = returned_pair(call(answer, parts, text, factor * source, mask))
+        hidden = found.masked_select(mask[:, None, None] == 0)
+        hint = "Where all other scores are very low, padding gets weight. Hide its scores with −∞."
+        expect(hidden.max() < 1e-6, hint)
     _, unmasked = returned_pair(call(answer, parts, text, source))
     wanted = weights_of(parts, text, source)
     expect(close(unmasked, wanted, 1e-4), "Without a mask, every token of the source is visible.")
@@ -328,6 +334,9 @@ def lessons(answer):
             "The label of each position is its own input, so the model learns to copy. The labels have to "
             "come from the texts.",
         )
+        ids = torch.tensor([start, pad, *texts.unique()])
+        strange = given[~torch.isin(given, ids)].unique().tolist()
+        expect(not strange, f"The input contains {strange}, but the texts have no such id. At padding, give {pad}.")
         later = real[:, 1:]
         ahead = torch.equal(labels[:, :-1][later], texts[:, 1:][later])
         expect(
@@ -352,9 +361,9 @@ def keep_by_share_of_the_best(answer):
     """Check min-p sampling against transformers' MinPLogitsWarper."""
     expect_function(answer)
     tried = []
-    for seed, V, p in ((0, 5, 0.3), (1, 12, 0.1), (2, 40, 0.02)):
-        logits = 2 * torch.randn(V, generator=torch.Generator().manual_seed(seed))
-        found = expect_tensor(as_tensor(run_on_copies(answer, logits, p)), (V,))
+    drawn = [2 * torch.randn(V, generator=torch.Generator().manual_seed(seed)) for seed, V in enumerate((5, 12, 40))]
+    for logits, p in zip(drawn, (0.3, 0.1, 0.02), strict=True):
+        found = expect_tensor(as_tensor(run_on_copies(answer, logits, p)), logits.shape)
         official = MinPLogitsWarper(p)(None, logits[None].clone())[0]
         tried.append((found, official.softmax(dim=0), (logits, p)))
     if not all(close(found, right, 1e-4) for found, right, _ in tried):
@@ -367,6 +376,9 @@ def keep_by_share_of_the_best(answer):
             "before the softmax.",
         )
         expect(close(found, right, 1e-4), "Keep exactly the tokens whose share is at least p times the largest share.")
+    found = as_tensor(run_on_copies(answer, torch.tensor([1.0, 3.0, 3.0]), 1.0))
+    hint = "For the logits 1, 3, 3 and p = 1 the last two remain, with 0.5 each: *at least* p times the largest share."
+    expect(close(found, [0.0, 0.5, 0.5], 1e-4), hint)
     return "The same as transformers' MinPLogitsWarper. Sure of itself, it keeps few tokens, and in doubt many."
 
 

@@ -101,6 +101,9 @@ def labels_at_first_pieces(answer):
         for hint, wrong in hints.items():
             expect(aligned != wrong or wrong == wanted, f"{there}: {hint}")
         expect(aligned == wanted, f"{there} the labels should be {wanted}, but you return {aligned}.")
+    ids, aligned = answer(["a", "\x96", "film"], [1, 2, 3], tokenizer)
+    empty = f"Of the word “\\x96” the tokenizer leaves no piece. You return {len(ids)} ids and {len(aligned)} labels"
+    expect(len(ids) == len(aligned), f"{empty}: add an [UNK] for such a word, or leave out its label.")
     words, labels = list(TEXTS[0][0]), list(TEXTS[0][1])
     answer(words, labels, tokenizer)
     expect((words, labels) == TEXTS[0], "Your function changes the lists in place. Make new lists instead.")
@@ -154,6 +157,9 @@ def thin_matrices(answer):
         given = expect_tensor(call(layer, x), (2, 3, outputs), "It")
         expect(close(given, nn.functional.linear(x, before, linear.bias), 1e-5), hint)
         learned = [weight for weight in layer.parameters() if weight.requires_grad]
+        narrow = [weight for weight in learned if weight.dim() == 2 and weight.any() and min(weight.shape) == rank]
+        full = all(int(torch.linalg.matrix_rank(weight.detach())) == rank for weight in narrow)
+        expect(full, "All rows of a matrix begin alike, so they stay alike, and the rank is 1. Draw them at random.")
         names = [weight for weight in learned if any(weight is own for own in linear.parameters())]
         expect(not names, "The linear layer still learns. Turn off its requires_grad.")
         expect(learned, "Nothing can learn. Make the two thin matrices nn.Parameter.")

@@ -115,24 +115,16 @@ BUILT = {
             "DecoderEmbeddings": "The whole decoder",
             "DecoderOutput": "The whole decoder",
             "EncodedText": "The decoder layer",
-            "EncoderDecoder": "The pair",
             "LayerCache": "The cache: compute nothing twice",
             "TransformerDecoder": "The whole decoder",
             "TransformerDecoderLayer": "The decoder layer",
         },
         "generation": {
-            "beam_search": "Exercise to think about: why not always beams?",
             "greedy_search": "Exercise 12.3: one greedy step",
             "greedy_step": "Exercise 12.3: one greedy step",
-            "gather_rows": "Exercise to think about: why not always beams?",
         },
     },
-    "13": {
-        "packing": dict.fromkeys(
-            ("attend_packed", "attend_packed_on_gpu", "packed_attention", "encode_packed", "has_exchanged_methods"),
-            "The whole encoder, packed",
-        )
-    },
+    "13": {"packing": {"attend_packed": "The whole encoder, packed"}},
     "14": {
         "modernbert": {
             "rotary": "Exercise 14.2: rotary positions",

@@ -40,7 +40,7 @@ def beam_search(writer: DecoderStep, limits: WritingLimits) -> Tensor:
 
     For each source, the K = `num_beams` most likely unfinished texts are continued, and the K best finished texts are
     kept. It stops as transformers does with `early_stopping=False`: when the best unfinished text is no better than the
-    worst of K finished ones. Built in notebook 12, section “Exercise to think about: why not always beams?”.
+    worst of K finished ones.
     """
     start, K = writer.begin(limits), limits.num_beams
     B, device = len(start), start.device
@@ -75,8 +75,5 @@ def beam_search(writer: DecoderStep, limits: WritingLimits) -> Tensor:
 
 
 def gather_rows(texts: Tensor, rows: Tensor) -> Tensor:
-    """Return the rows (B, K) of texts (B, N, T), as (B, K, T).
-
-    Built in notebook 12, section “Exercise to think about: why not always beams?”.
-    """
+    """Return the rows (B, K) of texts (B, N, T), as (B, K, T)."""
     return texts.gather(1, rows[..., None].expand(-1, -1, texts.size(-1)))

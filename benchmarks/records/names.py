@@ -6,15 +6,16 @@ printed the scores of the others. These are cut into five parts, and each part i
 from the other four, with its own seed. The ways are a list of the training tweets' names; a logistic regression on
 each word, its neighbours and its first and last letters, in lower case or with the information which words have
 capitals; and the training of notebook 15, in which the upper three layers and a head learn from all tweets that have a
-name and from some that have none. The encoder is uncased, so it never sees a capital. The predicted tags are stored,
-one digit per word, so that every score can be recomputed.
+name and from some that have none. The encoder is uncased, so it never sees a capital. Each trained model also reads
+texts in which a new name is separated from its place (`separated`). The predicted tags are stored, one digit per word,
+so that every score can be recomputed.
 """
 
 import json
+import random
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
 import torch
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -32,7 +33,7 @@ from utils.training import MAX_GRADIENT_NORM, freeze_lowest, make_optimizer
 RESULTS = DATA / "names.json"
 CHOICE, PARTS = 200, 5  # tweets that select settings; parts of the others
 NAMELESS, FROZEN, RATE, BATCH = 600, 3, 5e-4, 4  # tweets without a name; lowest layers, frozen; as in notebook 15
-SAMPLES = 1000  # of the bootstrap
+SEPARATED = ("alone", "made-up words", "ordinary words", "another new name")  # see `separated`
 
 
 def tested_tweets() -> list[list[TaggedText]]:
@@ -65,13 +66,52 @@ def count_and_predict(with_capitals: bool, train: list[TaggedText], test: list[T
     return [model.predict(vectorizer.transform(features(words, with_capitals))).tolist() for words, _ in test]
 
 
+def new_names(train: list[TaggedText], test: list[TaggedText]) -> list[list[tuple[str, int, int]]]:
+    """Return the names in each tested tweet that are in none of the training tweets, from left to right."""
+    known = NameList(train)
+    return [
+        sorted((name for name in names_of(labels) if words[name[1] : name[2]] not in known), key=lambda name: name[1])
+        for words, labels in test
+    ]
+
+
+def separated(train: list[TaggedText], test: list[TaggedText], seed: int) -> dict[str, list[list[str]]]:
+    """Return texts that separate each new name from its place: the name without a sentence, then other words there.
+
+    In its place are made-up words, ordinary words of the training tweets, or another new name of its kind and length.
+    """
+    chance, names = random.Random(seed), new_names(train, test)
+    inside = {word.lower() for words, labels in train for word, label in zip(words, labels, strict=True) if label}
+    ordinary = sorted({word.lower() for words, _ in train for word in words if word.isalpha()} - inside)
+    texts = {name: [] for name in SEPARATED}
+    every = [(kind, words[b:e]) for (words, _), each in zip(test, names, strict=True) for kind, b, e in each]
+    texts["alone"] = [words for _, words in every]
+    replacements = {
+        "made-up words": lambda kind, size: [made_up_word(chance) for _ in range(size)],
+        "ordinary words": lambda kind, size: chance.choices(ordinary, k=size),
+        "another new name": lambda kind, size: chance.choice([w for k, w in every if (k, len(w)) == (kind, size)]),
+    }
+    for name, replace in replacements.items():
+        for (words, _), each in zip(test, names, strict=True):
+            changed = list(words)
+            for kind, begin, end in each:
+                changed[begin:end] = replace(kind, end - begin)
+            texts[name].append(changed)
+    return texts
+
+
+def made_up_word(chance: random.Random) -> str:
+    """Return three syllables, such as "pakoni"."""
+    return "".join(chance.choice("bdfgklmnprstvz") + chance.choice("aeiou") for _ in range(3))
+
+
 def list_and_predict(train: list[TaggedText], test: list[TaggedText], seed: int):
     """Return the labels of a list of names; the seed changes nothing."""
     return [*map(NameList(train).predict, (words for words, _ in test))]
 
 
-def train_and_predict(train: list[TaggedText], test: list[TaggedText], seed: int) -> list[list[int]]:
-    """Train the upper layers and a head as notebook 15 does, and return the labels of the tested tweets."""
+def train_and_predict(train: list[TaggedText], test: list[TaggedText], seed: int) -> dict[str, list[list[int]]]:
+    """Train the upper layers and a head as notebook 15 does; return the labels of tested and of `separated` texts."""
     tokenizer = WordPieceTokenizer.from_checkpoint()
     named = [tweet for tweet in train if any(tweet.labels)]
     rows = [
@@ -91,7 +131,8 @@ def train_and_predict(train: list[TaggedText], test: list[TaggedText], seed: int
         nn.utils.clip_grad_norm_(model.parameters(), MAX_GRADIENT_NORM)
         optimizer.step()
         schedule.step()
-    return predict_labels(model, tokenizer, [words for words, _ in test])
+    texts = {"": [words for words, _ in test]} | separated(train, test, seed)
+    return {name: predict_labels(model, tokenizer, each) for name, each in texts.items()}
 
 
 WAYS: dict[str, Callable] = {
@@ -102,72 +143,18 @@ WAYS: dict[str, Callable] = {
 }
 
 
-def count_names(labels: list[list[int]]) -> np.ndarray:
-    """Return correct, predicted and true names of each tweet: of all, by kind, in the training tweets, and new.
-
-    The shape is (tweets, 6, 3). Whether a predicted name was in the training tweets is counted like that of a true one.
-    """
-    groups = {kind: {kind} for kind in ("person", "place", "other")}
-    counts, at = [], 0
-    parts = tested_tweets()
-    for part, tweets in enumerate(parts):
-        known = NameList([tweet for other, each in enumerate(parts) if other != part for tweet in each])
-        for words, truth in tweets:
-            wanted, given = names_of(truth), names_of(labels[at])
-            at += 1
-            tests = [lambda name: True, *(lambda name, kinds=kinds: name[0] in kinds for kinds in groups.values())]
-            tests += [
-                lambda name, words=words, known=known: words[name[1] : name[2]] in known,
-                lambda name, words=words, known=known: words[name[1] : name[2]] not in known,
-            ]
-            rows = [({*filter(test, wanted)}, {*filter(test, given)}) for test in tests]
-            counts.append([[len(one & other), len(other), len(one)] for one, other in rows])
-    return np.array(counts)
-
-
-MEASURES = ("all", "person", "place", "other", "met in training", "new")
-
-
-def f1(counts: np.ndarray) -> np.ndarray:
-    """Return F1 of summed counts (…, 3)."""
-    return 2 * counts[..., 0] / np.maximum(1, counts[..., 1] + counts[..., 2])
-
-
-def summarize(answers: dict[str, list[str]]) -> dict:
-    """Return F1 (all and by kind) and recall (met, new) of each way, and the paired differences from fine-tuning.
-
-    Each number has a 95 % interval from a bootstrap of the tweets, drawn once for all ways (Efron 1979).
-    """
-    ways = [way for way in WAYS if all(f"{way} {part}" in answers for part in range(PARTS))]
-    stored = {way: [text for part in range(PARTS) for text in answers[f"{way} {part}"]] for way in ways}
-    counts = {way: count_names([[int(digit) for digit in text] for text in texts]) for way, texts in stored.items()}
-    rng = np.random.default_rng(0)
-    size = sum(map(len, tested_tweets()))
-    draws = [rng.integers(size, size=size) for _ in range(SAMPLES)]
-
-    def scores(each: np.ndarray) -> np.ndarray:
-        recall = each[4:, 0] / np.maximum(1, each[4:, 2])
-        return np.concatenate([f1(each[:4]), recall])
-
-    found, drawn, summary = {}, {}, {}
-    for way in ways:
-        found[way] = scores(counts[way].sum(axis=0))
-        drawn[way] = np.array([scores(counts[way][draw].sum(axis=0)) for draw in draws])
-        summary[way] = with_intervals(found[way], drawn[way])
-    against = {
-        way: with_intervals(found["fine-tuned"] - found[way], drawn["fine-tuned"] - drawn[way])
-        for way in ways
-        if "fine-tuned" in ways and way != "fine-tuned"
-    }
-    names = {measure: int(total) for measure, total in zip(MEASURES, counts[ways[0]].sum(axis=0)[:, 2], strict=True)}
-    return {"names": names, "scores": summary, "fine-tuned minus": against}
-
-
-def with_intervals(found: np.ndarray, drawn: np.ndarray) -> dict[str, list[float]]:
-    """Return value, lower and upper bound for each measure."""
-    bounds = np.quantile(drawn, [0.025, 0.975], axis=0)
-    rows = np.stack([found, *bounds], axis=1).tolist()
-    return {measure: [round(number, 3) for number in row] for measure, row in zip(MEASURES, rows, strict=True)}
+def recall_of_new_names(answers: dict[str, list[str]]) -> dict[str, list[float]]:
+    """Return the recall of new names in each part: of all ways in the tweets, of fine-tuning in `separated` texts."""
+    parts, found = tested_tweets(), {name: [] for name in (*WAYS, *SEPARATED)}
+    for part, test in enumerate(parts):
+        new = new_names([tweet for other, each in enumerate(parts) if other != part for tweet in each], test)
+        for name in found:
+            stored = answers[f"{name} {part}" if name in WAYS else f"fine-tuned, {name} {part}"]
+            tagged = [names_of([int(digit) for digit in text]) for text in stored]
+            wanted = [{(kind, 0, end - begin)} for each in new for kind, begin, end in each] if name == "alone" else new
+            right = sum(len(names & {*each}) for names, each in zip(tagged, wanted, strict=True))
+            found[name].append(round(right / sum(map(len, new)), 3))
+    return found
 
 
 def main() -> None:
@@ -180,11 +167,13 @@ def main() -> None:
         train = [tweet for other, tweets in enumerate(parts) if other != part for tweet in tweets]
         for way, run in WAYS.items():
             if f"{way} {part}" not in answers:
-                labels = run(train, test, part)
-                answers[f"{way} {part}"] = ["".join(map(str, each)) for each in labels]
+                found = run(train, test, part)
+                for kind, labels in (found if isinstance(found, dict) else {"": found}).items():
+                    stored = ["".join(map(str, each)) for each in labels]
+                    answers[f"{way}, {kind} {part}" if kind else f"{way} {part}"] = stored
                 write_file(RESULTS, json.dumps(record, indent=1) + "\n")
                 print(way, part, flush=True)
-    record["summary"] = summarize(answers)
+    record["recall of new names"] = recall_of_new_names(answers)
     write_file(RESULTS, json.dumps(record, indent=1) + "\n")
 
 

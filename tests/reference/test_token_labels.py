@@ -3,14 +3,12 @@
 import json
 from pathlib import Path
 
-import nbformat
 import pytest
 import torch
 from torch.nn import functional as F
 from transformers import BertConfig, BertForTokenClassification, pipeline
 
-from publish.notebooks import FENCED
-from tests.helpers import ROOT, TINY, names, official_and_ours, ragged_batch, tiny_tokenizer
+from tests.helpers import TINY, names, official_and_ours, ragged_batch, tiny_tokenizer
 from utils.lora import LoRA, add_lora, merge_lora
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
 from utils.support.comparisons import largest_difference
@@ -19,11 +17,9 @@ from utils.support.formatting import (
     FORMATS,
     KINDS,
     PairCounts,
-    capitalized_names,
     opening_passages,
     restore_formatting,
     score_kind,
-    score_names,
     strip_formatting,
 )
 from utils.support.scores import score_classes, score_spans, spans
@@ -175,17 +171,6 @@ def test_score_kind_ignores_first_capital_and_last_mark():
     assert score_kind(truth, answers, KINDS["full stop"]).f1 == 0
 
 
-def test_capitalized_names_are_runs_of_capitals():
-    assert capitalized_names([4, 4, 4, 0, 5, 4, 0, 4]) == {("name", *ends) for ends in ((1, 3), (4, 5), (5, 6), (7, 8))}
-    assert capitalized_names([0, 0]) == capitalized_names([]) == set()
-
-
-def test_score_names_counts_complete_names():
-    truth, answers = [[0, 4, 4, 4, 0, 4, 4, 0, 4]], [[0, 0, 4, 4, 0, 4, 4, 0, 4]]
-    assert score_names(truth, answers) == (2, 3, 3)
-    assert score_names(truth, answers, min_words=2) == (1, 2, 2)
-
-
 SEQEVAL = json.loads((Path(__file__).parent / "seqeval.json").read_text("utf-8"))
 
 
@@ -333,21 +318,3 @@ def test_lora_starts_as_the_model_and_merges_into_it(only, matrices):
     assert not any(isinstance(module, LoRA) for module in model.modules())
     assert set(model.state_dict()) == set(official_and_ours(*CLASSES, num_labels=3)[1].state_dict())
     assert largest_difference(model(**BATCH), learned) <= 1e-6
-
-
-@pytest.mark.filterwarnings("ignore::FutureWarning")  # PEFT reads an attribute that transformers has renamed
-def test_example_with_peft_trains_as_many_parameters_as_ours():
-    notebook = nbformat.read(ROOT / "notebooks" / "15_token_labels.ipynb", as_version=4)
-    (cell,) = [cell for cell in notebook.cells if cell.cell_type == "markdown" and "from peft import" in cell.source]
-    (example,) = FENCED.findall(cell.source)
-    *learning, merging = example.splitlines()
-    official, ours = official_and_ours(BertForTokenClassification, TransformerForTokenClassification)
-    given = {"official": official}
-    exec("\n".join(learning), given)
-    add_lora(ours)
-    ours_learn, theirs_learn = (
-        sum(weight.numel() for weight in model.parameters() if weight.requires_grad) for model in (ours, given["model"])
-    )
-    assert ours_learn == theirs_learn
-    exec(merging, given)
-    assert isinstance(given["model"], BertForTokenClassification)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from utils.support.scores import Score, score_spans, spans
+from utils.support.scores import Score
 
 # the formats of a word: its first letter in lower or upper case, and the mark that follows it
 FORMATS = ("word", "word,", "word.", "word?", "Word", "Word,", "Word.", "Word?")
@@ -77,25 +77,6 @@ def score_kind(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]],
             counts["found"] += answer in kind
             counts["there"] += label in kind
     return Score(counts["right"], counts["found"], counts["there"])
-
-
-def capitalized_names(labels: Sequence[int]) -> set[tuple[str, int, int]]:
-    """Return the spans of capitalized words without a mark between them, as `spans` does.
-
-    The first word of a text never belongs to a name, because it is always capitalized.
-    """
-    capital = [position > 0 and label in KINDS["capital"] for position, label in enumerate(labels)]
-    marks = ["I-name" if FORMATS[label] == "Word" else "E-name" for label in labels]
-    return spans([mark if is_name else "O" for mark, is_name in zip(marks, capital, strict=True)])
-
-
-def score_names(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], min_words: int = 1) -> Score:
-    """Score complete names of at least `min_words` words."""
-    sides = [
-        [{run for run in capitalized_names(labels) if run[2] - run[1] >= min_words} for labels in side]
-        for side in (truth, answers)
-    ]
-    return score_spans(*sides)
 
 
 class PairCounts:

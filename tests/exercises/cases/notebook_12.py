@@ -86,6 +86,9 @@ WRONG = {
         lambda a, h, s, m=None: right(a, h, s, m)[0] | Return two
         source_mask[:, None, None, :] == 0 => source_mask[:, None, None, :] == 1 | weights
         attention.output((weights @ value).transpose(1, 2).flatten(2)) => hidden_states | output
+        query.size(-1) ** 0.5 => 8**0.5 | weights of layer 0
+        source_mask[:, None, None, :] == 0, -torch.inf => source_mask[:, None, None, :] == 0, -20 | Hide its scores with −∞
+        lambda a, h, s, m=None: right(a, h, s, None if m is None else (torch.arange(m.size(1)) < m.sum(1)[:, None]).long()) | weights
         query = split => source_mask = torch.tensor([[1] * 3 + [0] * 2] * 2) if source_mask is None else source_mask; query = split | Without
         lambda a, h, s, m=None: right(a, h, s.detach(), m) | gradient of source is missing
         softmax(dim=-1) => softmax(dim=-1).detach() | gradient of hidden_states is missing
@@ -112,6 +115,8 @@ WRONG = {
         texts == pad => texts == 0 | A real token has no label
         lambda t, start, pad: right(t, start, pad)[::-1] | The input contains −100. Return the
         lambda t, start, pad: right(t, start, pad)[0] | Return two
+        lambda t, start, pad: (right(t.masked_fill(t == pad, -1), start, -1)[0], right(t, start, pad)[1]) | no such id
+        lambda t, start, pad: (right(t.masked_fill(t == pad, 999), start, -1)[0], right(t, start, pad)[1]) | no such id
         lambda t, start, pad: (right(t, start, pad)[0][:, :-1], t[:, 1:]) | shape
         lambda *given: [one.float() for one in right(*given)] | The input should be ids, which
         lambda *given: (right(*given)[0], right(*given)[1].double()) | F.cross_entropy takes no
@@ -122,6 +127,7 @@ WRONG = {
         lambda logits, p: right(logits, p).log() | sum to 1
         shares < p * shares.max() => shares < shares.max() | Keep exactly the tokens whose share
         shares < p * shares.max() => shares < shares.topk(2).values[-1] | Keep exactly the tokens whose share
+        shares < p * shares.max() => shares <= p * shares.max() | *at least* p times
         p * shares.max() => p * shares.mean() | Keep exactly the tokens whose share
         lambda logits, p: right(logits, p)[:2] | shape
     """,

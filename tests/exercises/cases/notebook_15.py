@@ -69,6 +69,7 @@ WRONG = {
         lambda *given: tuple(each[1:-1] for each in right(*given)) | are missing
         [cls_id], [-100] => [cls_id], [0] ;; [*aligned, -100] => [*aligned, 0] | [CLS] and [SEP] are not words
         [*aligned, -100] => aligned | labels. Give each id a label
+        or [unknown] => | leaves no piece
         return [*ids, sep_id], [*aligned, -100] => return [*ids, sep_id], [-100, *labels, *[-100] * (len(ids) - len(labels))] | The labels are all at the
         [*aligned, -100] => [*aligned[1:], -100, -100] | the labels should be
         return [*ids => labels.clear(); return [*ids | in place
@@ -85,6 +86,8 @@ WRONG = {
     "15.4": """
         torch.zeros(linear.out_features, rank) => torch.full((linear.out_features, rank), 0.1) | A new layer has to agree
         linear.requires_grad_(False) => linear | still learns
+        torch.randn(rank, linear.in_features) => torch.ones(rank, linear.in_features) | the rank is 1
+        torch.randn(rank, linear.in_features) => torch.arange(1.0, 1 + linear.in_features).repeat(rank, 1) | the rank is 1
         torch.randn(rank, linear.in_features) / rank => torch.zeros(rank, linear.in_features) | No gradient reaches the two matrices
         alpha / rank => 1.0 | not scaled
         alpha / rank => alpha | The product is multiplied by alpha
