@@ -170,7 +170,7 @@ CONTEXTS = {  # B, S, D, A and the head
 def head_silenced(answer, B, S, D, A, head):
     """Check a hook that writes columns in the place of one head's, (D,) or (B, S, D)."""
     expect_function(answer)
-    expect_own(answer, "silence", "write a hook under a name of your own.")
+    expect_own(answer, "silence", "write the hook yourself.")
     generator = torch.Generator().manual_seed(B)
     context = torch.randn(B, S, A * D, generator=generator)
     place = slice(head * D, (head + 1) * D)

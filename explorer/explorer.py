@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from explorer.npm import Package, fetch, read_member
 from utils.encoder import TransformerEncoder
-from utils.search import shares_of_cosine
 from utils.support.checkpoint import checkpoint_name
 from utils.support.colours import fill_in
 from utils.support.files import write_file
@@ -25,6 +24,7 @@ from utils.tokenization import WordPieceTokenizer
 from views.figures import pack, splitting_rules, vocabulary_lines
 from views.page import json_for_html, own_text
 from views.sentence import sentence_view
+from views.why_near import shares_of_cosine
 
 PARTS = Path(__file__).parent
 SHARED = ("tokenizer.js", "shares.js")  # also used by figures

@@ -30,9 +30,10 @@ from tests.browser.explorer_page import (
     states,
 )
 from tests.texts import WORDS, generated_strings, in_words, telling_characters
-from utils.search import embed, shares_of_cosine
+from utils.search import embed
 from views.figures import splitting_rules, vocabulary_lines
 from views.page import own_text
+from views.why_near import shares_of_cosine
 
 EXACT, HALF = 1e-5, 1e-3  # the saved sentence is stored in float32, the rows of its embedding in float16
 SEEN = """(i) => {

@@ -28,7 +28,8 @@ from tests.browser.explorer_page import (
     site,
     states,
 )
-from utils.search import embed, shares_of_cosine
+from utils.search import embed
+from views.why_near import shares_of_cosine
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 TIRED, WIDE, HUNGRY = (explorer.PAIRS[0][name] for name in ("kept", "next", "control"))
