@@ -382,13 +382,15 @@ def test_reveal_prints_no_verdict_for_other_predictions(prediction, actual, caps
     assert capsys.readouterr().out == f"{actual}; you predicted {prediction}\n"
 
 
-def test_reveal_asks_for_missing_prediction_and_gives_nothing_away(capsys):
+def test_reveal_asks_for_missing_prediction_and_gives_nothing_away(monkeypatch, capsys):
+    monkeypatch.setenv("SHOW", "off")
     assert not reveal(None, 0.5)
     assert capsys.readouterr().out == 'Type a guess above first, or "skip", and run both cells again.\n'
 
 
-@pytest.mark.parametrize("prediction", ["skip", ["skip"]])
-def test_reveal_answers_readers_who_skip(prediction, capsys):
+@pytest.mark.parametrize("prediction", ["skip", ["skip"], None])
+def test_reveal_answers_readers_who_skip(prediction, monkeypatch, capsys):
+    monkeypatch.setenv("SHOW", "on")
     assert reveal(prediction, 0.5)
     assert capsys.readouterr().out == "The answer: 0.5\n"
 
@@ -408,8 +410,9 @@ display("a figure")
 @pytest.mark.parametrize(
     ("prediction", "printed", "shown"), [("None", ["before"], 0), ("0.4", ["before", "explained"], 2)]
 )
-def test_cell_shows_nothing_before_a_prediction(tmp_path, prediction, printed, shown):
+def test_cell_shows_nothing_before_a_prediction(tmp_path, monkeypatch, prediction, printed, shown):
     """Neither text nor figures nor its value; the next cell shows again what it prints."""
+    monkeypatch.setenv("SHOW", "off")
     cells = [new_code_cell(REVEALS.format(prediction=prediction)), new_code_cell("print('next')")]
     notebook = new_notebook(cells=cells)
     run(notebook, tmp_path)
@@ -422,6 +425,7 @@ def test_cell_shows_nothing_before_a_prediction(tmp_path, prediction, printed, s
 
 def test_predictions_lists_last_prediction_of_each_name(monkeypatch, capsys):
     monkeypatch.setattr("utils.support.comparisons.PREDICTED", {})
+    monkeypatch.setenv("SHOW", "off")
     predictions()
     assert capsys.readouterr().out.startswith("You have predicted nothing yet")
     reveal(None, 0.5, "the share")

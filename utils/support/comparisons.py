@@ -1,6 +1,7 @@
 """Compare our results with the official ones, and with what the reader predicted: the same text on every machine."""
 
 from numbers import Real
+from os import environ
 
 import numpy as np
 from IPython import get_ipython
@@ -36,9 +37,11 @@ def format_tolerance(tolerance: float) -> str:
 def reveal(prediction, actual, question: str = "") -> bool:
     """Print a result next to the reader's prediction; without one, ask for it, and hide what else the cell shows.
 
-    The prediction "skip" shows the result without a guess. Returns whether there is a prediction. With the `question`,
-    in a few words, `predictions()` lists it again at the end.
+    The prediction "skip" shows the result without a guess, and the environment variable SHOW=on shows all of them.
+    Returns whether the result is shown. With the `question`, in a few words, `predictions()` lists it again at the end.
     """
+    if prediction is None and environ.get("SHOW") == "on":
+        prediction = SKIP
     if prediction is None:
         print('Type a guess above first, or "skip", and run both cells again.')
         hide_rest_of_cell()
