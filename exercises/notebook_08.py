@@ -180,11 +180,16 @@ def expect_dropout(answer) -> None:
 def lower_part_frozen(answer):
     """Check that embeddings and the first layers are frozen and everything else is trainable."""
     expect_function(answer)
-    for layers, number in ((4, 2), (6, 6), (3, 0), (4, 1)):
+    for layers, number, frozen in (
+        (4, 2, ("pooler", "encoder.layers.3")),
+        (6, 6, ()),
+        (3, 0, ("",)),  # the whole model
+        (4, 1, ("classifier",)),
+    ):
         model = several_layers(layers)
         before = {name: parameter.clone() for name, parameter in model.named_parameters()}
-        for module in (model.pooler, model.encoder.layers[-1]):
-            module.requires_grad_(False)  # from an earlier call
+        for name in frozen:
+            model.get_submodule(name).requires_grad_(False)  # from an earlier call
         result = getattr(answer, "itself", answer)(model, number)  # which may return None
         if is_stub(result):
             raise NotAttempted

@@ -110,6 +110,8 @@ WRONG = {
         lambda model, number: None | learn again
         model.requires_grad_(True) => model.requires_grad_(True); return | but 0 are
         model.requires_grad_(True) => pass | learn again
+        model.requires_grad_(True) => [module.requires_grad_(True) for module in (model.encoder, model.pooler)] | last layer is frozen
+        model.requires_grad_(True) => model.encoder.requires_grad_(True) | learn again
         model.encoder.embeddings, => | embeddings still learn
         [:number] => [: number + 1] | but 3 are
         [:number] => [-number:] | last layers are frozen
