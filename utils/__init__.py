@@ -99,7 +99,7 @@ BUILT = {
             "embed": "Build the search",
         }
     },
-    "10": {"heads": {"silence": "Exercise 10.4: silence a head"}},
+    "10": {"heads": {"silence": "Exercise 10.3: silence a head"}},
     "11": {
         "masked_lm": {
             "LanguageModelHead": "Exercise 11.2: write the head",
