@@ -242,7 +242,7 @@ def expect_frozen(model: TransformerForSequenceClassification, number: int, case
     )
 
 
-@exercise("8.3", points=2)
+@exercise("8.4", points=2)
 def accuracy_over_batches(answer):
     """Check the accuracy over batches of different sizes."""
     expect_function(answer)
@@ -288,7 +288,7 @@ def accuracy_over_batches(answer):
     return ""
 
 
-@exercise("8.4", points=3)
+@exercise("8.6", points=3)
 def early_stopping(answer):
     """Check after which epoch training ends, and which is kept, both from 1."""
     expect_function(answer)
@@ -389,7 +389,7 @@ def recorded(asked: list) -> Callable[[list[str]], float]:
     return score
 
 
-@exercise("8.5", points=2)
+@exercise("8.3", points=2)
 def leave_one_out(answer):
     """Check how much a score drops when each word is left out, by its place."""
     expect_function(answer)
@@ -431,7 +431,7 @@ def without_first(words: list[str], place: int) -> list[str]:
 
 
 WRONG_EFFECTS = functions(
-    "8.5",
+    "8.3",
     "score, words",
     """
     effects(score, words, lambda w, i: w[:i] + w[i + 1 :])[::-1] | The effects should be in the order of the words, but
@@ -468,7 +468,7 @@ def number_of_sentences(answer) -> float:
 
 
 prediction(
-    "8.6",
+    "8.5",
     number_of_sentences,
     """
     = 1.96**2 * 0.85 * 0.15 / 0.01**2
