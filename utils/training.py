@@ -43,10 +43,7 @@ class Predictions(NamedTuple):
 
 @dataclass
 class History:
-    """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended.
-
-    Built in notebook 08, exercise 8.6.
-    """
+    """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended."""
 
     step_losses: list[float] = field(default_factory=list)
     train: list[Evaluation] = field(default_factory=list)  # during training: with dropout, and weights that change
@@ -95,7 +92,6 @@ def fine_tune(
 ) -> History:
     """Train a classifier in place, and keep the weights of the epoch with the best result on `validation`.
 
-    Built in notebook 08, section “Your own classes, from your own CSV”.
     Only weights that require gradients are trained: AdamW with warm-up and linear decay (Devlin et al. 2019, appendix
     A.2; learning rate, batch size and epochs from the ranges of A.3). ValueError for texts or labels that do not fit
     the model. Otherwise raises and stops as `fit` does.
@@ -210,10 +206,7 @@ def train_epoch(
 
 
 def classification_loss(model: nn.Module, rows: list[list[int]], labels: Tensor, batch: list[int]) -> Tensor:
-    """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,).
-
-    Built in notebook 08, section “Your own classes, from your own CSV”.
-    """
+    """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,)."""
     logits = model(**collate([rows[index] for index in batch], device_of(model)))
     return loss_sums(logits, labels[batch].to(logits.device))
 
@@ -290,19 +283,13 @@ def encode(model: nn.Module, tokenizer, examples: Examples, max_length: int | No
 
 
 def evaluate_rows(model: nn.Module, rows: list[list[int]], labels: Tensor, batch_size: int = 64) -> Evaluation:
-    """Return loss and accuracy on rows of ids with their labels (N,), in evaluation mode.
-
-    Built in notebook 08, exercise 8.4.
-    """
+    """Return loss and accuracy on rows of ids with their labels (N,), in evaluation mode."""
     return summarize(loss_sums(compute_logits(model, rows, batch_size), labels))
 
 
 @torch.no_grad()
 def compute_logits(model: nn.Module, rows: list[list[int]], batch_size: int) -> Tensor:
-    """Return the logits (N, num_labels) of rows of ids, in their order and on the CPU, in evaluation mode.
-
-    Built in notebook 08, exercise 8.4.
-    """
+    """Return the logits (N, num_labels) of rows of ids, in their order and on the CPU, in evaluation mode."""
     logits = torch.empty(len(rows), model.config.num_labels)
     with evaluation_mode(model):
         fast = with_fast_products(model, tokens=sum(map(len, rows)))
