@@ -135,13 +135,17 @@ def shape_of(value) -> tuple[int, ...] | None:
 
 
 def expect_own(answer: Callable, name: str, remedy: str) -> None:
-    """Raise `Hint` if the answer is the function that a notebook's page defines under this name, or calls it."""
-    function = inspect.unwrap(answer)
-    with contextlib.suppress(TypeError, ValueError):  # within what `wrap_answer` makes of it
-        function = inspect.getclosurevars(function).nonlocals.get("answer", function)
-    called = getattr(getattr(function, "__code__", None), "co_names", ())
-    own = getattr(function, "__name__", "") != name and name not in called
-    expect(own, f"This is the notebook's `{name}`, or it calls it. Instead, {remedy}")
+    """Raise `Hint` if the answer calls the series' function of this name; a reader's own may have the same name."""
+    function = inspect.unwrap(getattr(answer, "itself", answer))
+    try:
+        used = inspect.getclosurevars(function)
+    except TypeError:  # not a Python function
+        return
+    for value in (used.nonlocals | used.globals).values():
+        module = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+        if str(module).split(".")[0] == "utils":
+            named = function.__code__.co_names if inspect.ismodule(value) else [getattr(value, "__name__", "")]
+            expect(name not in named, f"This calls the series' own `{name}`. Instead, {remedy}")
 
 
 def copies(arguments: tuple) -> tuple:

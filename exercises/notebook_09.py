@@ -2,9 +2,7 @@
 
 import ast
 import contextlib
-from collections.abc import Callable, Iterator
-from copy import deepcopy
-from functools import cache
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -12,23 +10,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from exercises.comparison import comparison, expect_own, name_the_mistake
-from exercises.framework import (
-    Hint,
-    as_number,
-    as_tensor,
-    close,
-    compare_stages,
-    exercise,
-    expect,
-    expect_function,
-    expect_tensor,
-)
+from exercises.framework import Hint, as_number, close, exercise, expect, expect_function, expect_tensor
 from exercises.mistakes import functions
 from exercises.prediction import prediction
-from utils.encoder import TransformerEncoder
-from utils.support.checkpoint import load_reference_model, load_tokenizer
-from utils.support.sentence_settings import sentence_length
-from utils.tokenization import WordPieceTokenizer
 
 
 def as_numbers(answer) -> Tensor:
@@ -128,7 +112,7 @@ comparison(
     """,
     inputs=states_and_mask,
     sizes={name: (mask,) for name, mask in MASKS.items()},
-    own=("mean_pooling", "write the mean yourself, under a name of your own."),
+    own=("mean_pooling", "write the mean yourself."),
     remark="From here on, `embed` takes your mean.",
 )
 
@@ -137,7 +121,7 @@ comparison(
 def nearest_of_all(answer):
     """Check the k largest cosines of each query, and their row numbers."""
     expect_function(answer)
-    expect_own(answer, "search", "write the search yourself, under a name of your own.")
+    expect_own(answer, "search", "write the search yourself.")
     generator = torch.Generator().manual_seed(2)
     for Q, N, H, k in ((4, 30, 6, 3), (2, 12, 9, 5), (5, 7, 4, 1), (3, 3, 5, 3)):
         queries = F.normalize(torch.randn(Q, H, generator=generator), dim=-1)
@@ -195,178 +179,13 @@ def as_pair(value) -> tuple[Tensor, Tensor]:
     return tuple(value)
 
 
-SENTENCE = "a film that nobody who sat through it will forget although many of them have tried"
-EMBED_HINTS = {
-    "one short text": "Tokenize the text, run the encoder, take the mean of all tokens, including [CLS] and [SEP], and "
-    "divide it by its length.",
-    "texts of different lengths": "The shorter texts are padded, so use the mask to exclude padding from the mean. "
-    "Each vector belongs in the row of its own text.",
-    "more texts than a batch holds": "Each vector belongs in the row of its own text, whichever batch it was in.",
-    "one text a batch": "The result is wrong with batch_size=1.",
-    "an encoder in training mode": "Dropout is on. Switch it off with encoder.eval() first.",
-    "a text longer than the positions": (
-        "Truncate it: tokenizer(texts, max_length=encoder.config.max_position_embeddings), or at the checkpoint's own "
-        "limit, as `embed` does."
-    ),
-}
-
-
-@exercise("9.4", points=3)
-def embed_written(answer):
-    """Check a function from texts to unit vectors against the official model, case by case."""
-    expect_function(answer)
-    finished = "write its steps yourself, from encoder(**batch) to unit vectors."
-    for name in ("embed", "embed_plainly"):
-        expect_own(answer, name, finished)
-    encoder, tokenizer = deepcopy(finished_model())  # an answer may alter them
-    texts = [" ".join(SENTENCE.split()[:length]) for length in (3, 1, 9, 2, 16, 4, 5)]
-    first = run_embed(answer, texts[:1], encoder, tokenizer)
-    expect_no_known_mistake(first, texts[:1])
-    compare_stages(embed_stages(answer, texts, encoder, tokenizer), EMBED_HINTS)
-    for mode in (False, True):
-        encoder.train(mode)
-        run_embed(answer, texts[:2], encoder, tokenizer)
-        wanted = "training" if mode else "evaluation"
-        hint = f"The encoder was in {wanted} mode before, and is not afterwards. Restore its mode."
-        expect(encoder.training is mode, hint)
-    expect(not first.requires_grad, "The vectors require gradients. Run the encoder under torch.no_grad().")
-    return "Equal to the official model, whatever the batch."
-
-
-def embed_stages(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Yield the reader's vectors and the official ones for ever harder cases."""
-    wanted = official_vectors(tuple(texts))
-    yield "one short text", run_embed(answer, texts[:1], encoder, tokenizer), wanted[:1]
-    yield "texts of different lengths", run_embed(answer, texts, encoder, tokenizer), wanted
-    yield "more texts than a batch holds", run_embed(answer, texts, encoder, tokenizer, 3), wanted
-    yield "one text a batch", run_embed(answer, texts, encoder, tokenizer, 1), wanted
-    encoder.train()
-    yield "an encoder in training mode", run_embed(answer, texts[:3], encoder, tokenizer), wanted[:3]
-    encoder.eval()
-    longest = ("word " * 600,)
-    vectors = run_embed(answer, list(longest), encoder, tokenizer)
-    limits = (encoder.config.max_position_embeddings, sentence_length(encoder))  # embed takes the second
-    wanted = [official_vectors(longest, limit) for limit in limits if limit]
-    yield "a text longer than the positions", vectors, min(wanted, key=lambda each: (each - vectors).norm())
-
-
-def run_embed(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> Tensor:
-    """Return the function's vectors on the CPU; `Hint` if it changed the texts or used larger batches."""
-    given, sizes, calls = list(texts), [0], []
-    hooks = [
-        encoder.embeddings.word_embeddings.register_forward_pre_hook(lambda _, ids: sizes.append(len(ids[0]))),
-        encoder.register_forward_pre_hook(lambda *_: calls.append(1)),
-    ]
-    try:
-        result = answer(given, encoder, tokenizer, *batch_size)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    elsewhere = isinstance(result, (Tensor, np.ndarray)) and not calls
-    expect(not elsewhere, "Your function never calls encoder(**batch). Write that step yourself.")
-    expect(given == texts, "Your function changes the list of texts. Sort a copy, or their indices.")
-    for size in batch_size:
-        expect(max(sizes) <= size, f"With batch_size={size} it passes the encoder {max(sizes)} texts at a time.")
-    return expect_tensor(as_tensor(result), (len(texts), encoder.config.hidden_size)).cpu()
-
-
-@cache
-def finished_model() -> tuple[TransformerEncoder, WordPieceTokenizer]:
-    """Return the encoder and the tokenizer that the reader's function uses, read once."""
-    return TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
-
-
-@cache
-def official() -> tuple:
-    """Return the official model and tokenizer, read once for all the cases."""
-    return load_reference_model(), load_tokenizer()
-
-
-@cache
-@torch.no_grad()
-def official_vectors(texts: tuple[str, ...], limit: int | None = None) -> Tensor:
-    """Return normalised means of the official model's token vectors, one text of at most `limit` tokens at a time."""
-    model, tokenizer = official()
-    limit, vectors = limit or model.config.max_position_embeddings, []
-    for text in texts:
-        batch = tokenizer(text, truncation=True, max_length=limit, return_tensors="pt")
-        vectors.append(model(**batch).last_hidden_state[0].mean(dim=0))
-    return F.normalize(torch.stack(vectors), dim=-1)
-
-
-@torch.no_grad()
-def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
-    """Raise `Hint` that names the mistake in the vector of one text, if it is one that readers make."""
-    model, tokenizer = official()
-    output = model(**tokenizer(texts, return_tensors="pt"))
-    states = output.last_hidden_state
-    hints = [
-        (states.mean(dim=1), "The direction is right, but the length is not 1. Divide each vector by its length."),
-        (states[:, 0], "This is the vector of [CLS]. Take the mean of all real tokens."),
-        (output.pooler_output, "This is the pooled [CLS]. Take the mean of all real tokens."),
-        (states[:, 1:-1].mean(dim=1), "[CLS] and [SEP] are left out. They are real tokens, so include them."),
-        (states[:, -1], "This is the vector of the last token. Take the mean of all real tokens."),
-        (
-            F.normalize(states, dim=-1).mean(dim=1),
-            "Each token was normalised before the mean. Take the mean first, then divide by its length.",
-        ),
-        (states.amax(dim=1), "This is the largest number of each column. Take the mean."),
-    ]
-    for wrong, hint in hints:
-        for made in (wrong, F.normalize(wrong, dim=-1)):
-            correct = close(made, F.normalize(states.mean(dim=1), dim=-1), 1e-4)
-            expect(correct or not close(found, made, 1e-4), hint)
-
-
-def normalized(states: Tensor) -> Tensor:
-    """Return vectors of length 1."""
-    return F.normalize(states, dim=-1)
-
-
-def shares(a: Tensor, b: Tensor) -> Tensor:
-    """Return what exercise 9.5 asks for: the parts of the cosine of two means, (S, T)."""
-    return a @ b.T / (len(a) * len(b) * a.mean(0).norm() * b.mean(0).norm())
-
-
-comparison(
-    "9.5",
-    "a, b",
-    "shares(a, b)",
-    """
-    shares(a, b).T | The rows should be the tokens of the first text, and the columns those of the second.
-    a @ b.T | These are the products of the vectors. Divide by the numbers of tokens and the lengths of the means.
-    a @ b.T / (len(a) * len(b)) | Divide by the lengths of the two means, too: the cosine is divided by both.
-    shares(a, b) * len(a) * len(b) | Divide by the numbers of tokens, too: a mean is a sum divided by the number of
-        vectors.
-    shares(a, b) * len(a)
-    shares(a, b) * len(b) | Only one of the two means is divided by its number of tokens.
-    normalized(a) @ normalized(b).T | These are the cosines of the tokens. Divide by the lengths of the *means*.
-    normalized(a) @ normalized(b).T / (len(a) * len(b)) | These are the cosines of the tokens, divided by their number.
-        Divide by the lengths of the *means*.
-    a @ b.T / (a @ b.T).sum()
-    (a @ b.T).softmax(-1)
-    (a @ b.T).flatten().softmax(0).view(len(a), -1) | Softmax or a division by the sum makes them add up to 1. They
-        should add up to the cosine.
-    if not close(answer.sum(), F.cosine_similarity(a.mean(0), b.mean(0), dim=0), 1e-4)
-    2 * shares(a, b) | They add up to something else than the cosine of the two means.
-    shares(a, b).mean().expand(len(a), len(b)) | They add up to the cosine, but they are wrong. Each is the product of
-        two vectors, divided by the same number.
-    """,
-    inputs=lambda S, T, H: (torch.randn(S, H) + 0.5, torch.randn(T, H) + 0.5),
-    sizes={"3 and 5 tokens": (3, 5, 4), "6 and 4 tokens": (6, 4, 2), "7 and 1 tokens": (7, 1, 3)},
-    own=("shares_of_cosine", "write it yourself, under a name of your own."),
-    lists=True,
-    remark="This is why two texts are near, to the last digit.",
-)
-
-
 def hits(found: Tensor, exact: Tensor) -> Tensor:
     """Return whether each exact number is in its own row of `found`, (Q, k)."""
     return (exact[:, :, None] == found[:, None, :]).any(dim=-1)
 
 
 WRONG_RECALLS = functions(
-    "9.6",
+    "9.4",
     "found, exact",
     """
     (found == exact).float().mean() | Only numbers at the same index count here. The order should not matter.
@@ -393,11 +212,11 @@ WRONG_RECALLS = functions(
 )
 
 
-@exercise("9.6", points=2)
+@exercise("9.4", points=2)
 def share_that_was_found(answer):
     """Check the recall of found row numbers, query by query, in any order."""
     expect_function(answer)
-    expect_own(answer, "recall", "write the measure yourself, under a name of your own.")
+    expect_own(answer, "recall", "write the measure yourself.")
     found = torch.tensor([[7, 2, 5], [5, 3, -1], [0, 9, 8], [4, 6, 1]])
     exact = torch.tensor([[2, 7, 1], [3, 4, 7], [9, 0, 8], [2, 0, 3]])
     share = "The share, one number for all queries,"

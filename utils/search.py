@@ -30,23 +30,12 @@ def mean_pooling(last_hidden_state: Tensor, attention_mask: Tensor) -> Tensor:
     return (last_hidden_state * weights).sum(dim=1) / weights.sum(dim=1)
 
 
-def shares_of_cosine(states: Tensor, other_states: Tensor) -> Tensor:
-    """Split the cosine of two mean vectors among pairs of tokens: (S, H) and (T, H) to (S, T), which sum to the cosine.
-
-    Built in notebook 09, exercise 9.5. The product of two means is the mean of the products of
-    all pairs.
-    """
-    S, T = len(states), len(other_states)
-    lengths = states.mean(dim=0).norm() * other_states.mean(dim=0).norm()
-    return states @ other_states.T / (S * T * lengths)
-
-
 @torch.no_grad()
 def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_size: int | None = None) -> Tensor:
     """Return one unit vector per text, (N, H) on the CPU: the normalized mean of its token vectors.
 
-    Built in notebook 09, exercise 9.4. Runs in evaluation mode, and truncates texts as the checkpoint does.
-    ValueError for an empty list, an empty text, and an encoder that `encode_packed` refuses.
+    Built in notebook 09, section “Build the search”. Runs in evaluation mode, and truncates texts as the checkpoint
+    does. ValueError for an empty list, an empty text, and an encoder that `encode_packed` refuses.
     """
     rows, device = model_ids(texts, encoder, tokenizer, sentence_length(encoder)), device_of(encoder)
     vectors = torch.empty(len(rows), encoder.config.hidden_size, device=device)
@@ -102,8 +91,8 @@ def bm25(queries: Sequence[str], texts: Sequence[str], tokenizer, k1: float = 1.
 def late_interaction(query_states: Tensor, states: Sequence[Tensor]) -> Tensor:
     """Score texts by their token vectors: each token of the query takes its best match in a text (MaxSim), (N,).
 
-    Built in notebook 09, section “Four ways to search”. Khattab and Zaharia 2020, section 3.3. `query_states` (S, H)
-    and the N `states`, (T, H) each, are the encoder's vectors without padding, at length 1.
+    Built in notebook 09, section “Other ways, other prices”. Khattab and Zaharia 2020, section 3.3. `query_states`
+    (S, H) and the N `states`, (T, H) each, are the encoder's vectors without padding, at length 1.
     """
     return torch.stack([(query_states @ each.T).amax(dim=1).sum() for each in states])
 
@@ -115,8 +104,8 @@ def hnsw_index(
 
     Built in notebook 09, section “HNSW, in five lines of faiss”. `vectors` (N, H) have length 1. A node has `M` links;
     `ef_construction` and `ef_search` are the numbers of candidates kept while building and searching. Larger values
-    cost time and raise recall, unless a vector has more copies than a node has links: they link only to each other, and
-    a search that meets them stays there. ValueError for more than `M` equal vectors, and for settings that crash faiss.
+    cost time and raise recall, which stays low if a vector has more copies than a node has links: most of these lead to
+    other copies. ValueError for more than `M` equal vectors, and for settings that crash faiss.
     """
     vectors = check_graph(as_vectors(vectors), M, ef_construction, ef_search)
     index = import_faiss().IndexHNSWFlat(vectors.size(1), M, import_faiss().METRIC_INNER_PRODUCT)
@@ -139,6 +128,6 @@ def search_index(queries: Tensor, index: "faiss.Index", k: int = 10) -> Neighbou
 def recall(found: Tensor, exact: Tensor) -> float:
     """Return the share of the exact neighbours that were found; row numbers, (Q, k) each, in any order.
 
-    Built in notebook 09, exercise 9.6.
+    Built in notebook 09, exercise 9.4.
     """
     return (found[:, :, None] == exact[:, None, :]).any(dim=1).float().mean().item()

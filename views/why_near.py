@@ -1,11 +1,10 @@
-"""`why_near`: the cosine of two texts, divided among all pairs of their tokens. Used in notebook 09."""
+"""`why_near`: the cosine of two texts, divided among all pairs of their tokens."""
 
 from collections.abc import Sequence
 
 from torch import Tensor
 from torch.nn import functional as F
 
-from utils.search import shares_of_cosine
 from utils.support.batches import device_of
 from utils.support.sentence_settings import sentence_length
 from views.figures import make_figure
@@ -49,6 +48,16 @@ def why_near(encoder, tokenizer, text: str, other: str, *, control: str | Sequen
         details=f"“{shorten(text)}” and “{shorten(other)}”",
         before=("shares",),
     )
+
+
+def shares_of_cosine(states: Tensor, other_states: Tensor) -> Tensor:
+    """Split the cosine of two mean vectors among pairs of tokens: (S, H) and (T, H) to (S, T), which sum to the cosine.
+
+    The product of two means is the mean of the products of all pairs.
+    """
+    S, T = len(states), len(other_states)
+    lengths = states.mean(dim=0).norm() * other_states.mean(dim=0).norm()
+    return states @ other_states.T / (S * T * lengths)
 
 
 def shorten(text: str, most: int = 60) -> str:

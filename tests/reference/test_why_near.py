@@ -9,8 +9,9 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM
 
 from tests.helpers import TINY, tiny_tokenizer
-from utils.search import embed, shares_of_cosine
+from utils.search import embed
 from views import why_near
+from views.why_near import shares_of_cosine
 
 TEXTS = ["fizzy drink", "Coca-Cola sells soft drinks, unbelievably many.", "lifts in tall buildings", "no"]
 

@@ -3,12 +3,12 @@
 import torch
 from torch.nn import functional as F
 
-from utils.packing import encode_packed
-from utils.search import shares_of_cosine
+from utils import search as finished
+from utils.search import search as finished_search
 
 
 def mean_pooling(states, mask):
-    """As the page defines it."""
+    """A reader's own, under the name of the finished one."""
     return (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
@@ -18,7 +18,7 @@ def found_by_distance(queries, vectors, k):
 
 
 def search(queries, vectors, k):
-    """As the page defines it."""
+    """A reader's own, under the name of the finished one."""
     return (queries @ vectors.T).topk(k)
 
 
@@ -31,34 +31,6 @@ def by_sets(found, exact, total=None):
     return sum(len(set(left) & set(right)) for left, right in pairs) / (total or exact.numel())
 
 
-def shares_in_a_loop(states, other_states):
-    one, other = F.normalize(states.mean(0), dim=0), F.normalize(other_states.mean(0), dim=0)
-    lengths = (states.mean(0) @ one) * (other_states.mean(0) @ other)
-    rows = [[(a @ b / lengths).item() for b in other_states] for a in states]
-    return torch.tensor(rows) / len(states) / len(other_states)
-
-
-def embed_sorted(embed, *, put_back=True):
-    def embed_in_order(texts, encoder, tokenizer, batch_size=32):
-        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
-        vectors = embed([texts[number] for number in order], encoder, tokenizer, batch_size)
-        return vectors[torch.tensor(order).argsort()] if put_back else vectors
-
-    return embed_in_order
-
-
-def embed_by_parts(texts, encoder, tokenizer, batch_size=32):
-    batches = [tokenizer(texts[start : start + batch_size]) for start in range(0, len(texts), batch_size)]
-    with torch.no_grad():
-        states = [encode_packed(encoder, **batch) for batch in batches]
-    pooled = [mean_pooling(*pair) for pair in zip(states, (b["attention_mask"] for b in batches), strict=True)]
-    return F.normalize(torch.cat(pooled), dim=-1)
-
-
-def embed(texts, encoder, tokenizer, batch_size=32):
-    """As a page would define it."""
-
-
 RIGHT = {
     "9.1": """
         torch.tensor([[2.0, 3.0]])
@@ -69,27 +41,20 @@ RIGHT = {
         lambda s, m: torch.einsum("bsh,bs->bh", s, m.to(s.dtype)) / m.sum(dim=1, keepdim=True)
         lambda s, m: ((m / m.sum(dim=1, keepdim=True))[:, None] @ s)[:, 0]
         lambda s, m: s.masked_fill(m[..., None] == 0, torch.nan).nanmean(dim=1)
+        mean_pooling
     """,
     "9.3": """
         lambda queries, vectors, k: tuple(x[:, :k] for x in (queries @ vectors.T).sort(dim=-1, descending=True))
         found_by_distance
         lambda queries, vectors, k: list(right(queries, vectors, k))
         lambda queries, vectors, k: F.cosine_similarity(queries[:, None], vectors[None], dim=-1).topk(k)
-    """,
-    "9.5": """
-        shares_in_a_loop
-        lambda a, b: right(a, b).tolist()
-        lambda a, b: right(a.double(), b.double())
-    """,
-    "9.6": """
-        by_sets
-        lambda found, exact: torch.stack([torch.isin(r, l) for l, r in zip(found, exact, strict=True)]).float().mean()
+        search
+        lambda queries, vectors, k: search(queries, vectors, k)
     """,
     "9.4": """
-        embed_sorted(right)
-        lambda *given: right(*given).numpy()
-        lambda texts, *given: [right([text], *given)[0] for text in texts]
-        encoder.config.max_position_embeddings => 256
+        by_sets
+        recall
+        lambda found, exact: torch.stack([torch.isin(r, l) for l, r in zip(found, exact, strict=True)]).float().mean()
     """,
 }
 WRONG = {
@@ -103,7 +68,8 @@ WRONG = {
         lambda states, mask: right(states, mask)[:1] | shape
         lambda states, mask: right(states, mask).mean(dim=0).expand(len(mask), -1) | divide by the sum
         last_hidden_state * weights => last_hidden_state.mul_(weights) | in place
-        mean_pooling | `, or it calls it. Instead
+        finished.mean_pooling | series' own mean_pooling
+        lambda states, mask: finished.mean_pooling(states, mask) | calls the series' own `mean_pooling`
     """,
     "9.3": """
         lambda queries, vectors, k: right(queries, vectors, k).indices | Return two tensors, the cosines and
@@ -124,46 +90,18 @@ WRONG = {
         lambda queries, vectors, k: (right(queries, vectors, k)[0],) * 2 | The second result should be row
         lambda queries, vectors, k: "the nearest" | two tensors
         lambda queries, vectors, k: (right(queries, vectors, k), vectors.zero_())[0] | changes vectors
-        search | `, or it calls it. Instead
+        finished.search | series' own search
+        lambda queries, vectors, k: tuple(finished_search(queries, vectors, k)) | calls the series' own `search`
     """,
-    "9.5": """
-        lambda a, b: right(a, b).sum() | shape
-        lambda a, b: "none" | torch tensor
-        shares_of_cosine | series' own
-        lambda a, b: shares_of_cosine(a, b) | write it yourself
-    """,
-    "9.6": """
+    "9.4": """
         .float().mean().item() => .float().mean(dim=1) | one number for all
         lambda found, exact: "half" | The share, one number for all
         lambda found, exact: 0.7 | their own row
         lambda found, exact: (right(found, exact), found.clamp_(min=0))[0] | changes found
-        recall | `, or it calls it. Instead
-        lambda found, exact: recall(found, exact) | `, or it calls it. Instead
+        finished.recall | series' own recall
+        lambda found, exact: finished.recall(found, exact) | calls the series' own `recall`
         lambda found, exact: (exact == found[:, :1]).any(dim=1).float().mean() | it should be 0.25
         lambda found, exact: by_sets(found, exact, 12) if found.size(1) == 3 else 0.5 | does each exact number count once?
         lambda found, exact: right(found, exact) if len(found) != 3 or found.size(1) != 2 else 0.5 | Is a size fixed?
-    """,
-    "9.4": """
-        return F.normalize(torch.cat(vectors), dim=-1) => return torch.cat(vectors) | the length is not 1
-        mean_pooling(states, batch["attention_mask"]) => states[:, 0] | vector of [CLS]
-        mean_pooling(states, batch["attention_mask"]) => states[:, 1:-1].mean(dim=1) | [CLS] and [SEP] are left out
-        mean_pooling(states, batch["attention_mask"]) => states.amax(dim=1) | This is the largest number of
-        mean_pooling(states, batch["attention_mask"]) => states.mean(dim=1) | “texts of different lengths” differs
-        embed_sorted(right, put_back=False) | “texts of different lengths” differs
-        vectors, limit = => texts.sort(key=len); vectors, limit = | changes the list of texts
-        lambda texts, *given: right(texts[: (*given, 32)[2]], *given) | shape
-        texts[start : start + batch_size] => texts ;; range(0, len(texts), batch_size) => [0] | With batch_size=3
-        , evaluation_mode(encoder): => : | Dropout is on
-        , evaluation_mode(encoder): => : ;; vectors, limit = => encoder.eval(); vectors, limit = | mode before, and is not afterwards
-        lambda texts, encoder, *given: (right(texts, encoder, *given), encoder.train())[0] | mode before, and is not afterwards
-        dim=-1)\\n => dim=-1).requires_grad_()\\n | The vectors require gradients. Run the
-        embed | `, or it calls it. Instead
-        lambda texts, encoder, tokenizer, size=32: embed(texts, encoder, tokenizer, size) | `, or it calls it. Instead
-        embed_by_parts | never calls encoder
-        encoder.config.max_position_embeddings => 128 | “a text longer than the positions” differs
-        mean_pooling(states, => mean_pooling(F.normalize(states, dim=-1), | before the mean
-        mean_pooling(states, batch["attention_mask"]) => states[:, -1] | the last token
-        lambda texts, encoder, tokenizer, batch_size=32: texts | torch tensor
-        lambda texts, encoder, tokenizer, batch_size=32: None | Does it end with `return`
     """,
 }

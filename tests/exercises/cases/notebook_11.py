@@ -66,6 +66,13 @@ CHOOSE = "(torch.rand(ids.shape) < probability) & ~torch.isin(ids, special)"
 WRONG = {
     "11.1": f"""
         & ~torch.isin(ids, special) => | special token
+        & ~torch.isin(ids, special) => & (ids >= 5) | special token
+        & ~torch.isin(ids, special) => & ~torch.isin(ids, special[[0, 2, 3]]) | special token
+        fate < 0.8 => fate < 0.78 | show [MASK]
+        fate >= 0.9 => fate >= 0.88 | of the selected words are unchanged
+        torch.randint(len(words), ids.shape) => (torch.rand(ids.shape) ** 2 * len(words)).long() | far more often than others
+        return shown, ids.masked_fill(~selected, -100) => return shown, ids.masked_fill(~selected, -100).int() | labels that you return have the dtype torch.int32
+        return shown, ids.masked_fill(~selected, -100) => return shown.short(), ids.masked_fill(~selected, -100) | ids that you return have the dtype torch.int16
         selected & (fate < 0.8) => selected | show [MASK]
         fate >= 0.9 => fate >= 0.8 | of the selected words are unchanged
         random_words = words[torch.randint(len(words), ids.shape)] => random_words = words[7] | same few
@@ -118,7 +125,11 @@ WRONG = {
         , eps=config.layer_norm_eps => | eps
         without_transform(right) | self.transform
         torch.zeros(config.vocab_size) => torch.zeros(config.hidden_size) | one number for each word
+        torch.zeros(config.vocab_size) => torch.zeros(config.vocab_size), requires_grad=False | bias cannot learn
         nn.Linear(2, 2) | class itself
     """,
-    "11.3": '"low" | should be a number',
+    "11.3": """
+        "low" | should be a number
+        5.79 | trusting "the" more
+    """,
 }
