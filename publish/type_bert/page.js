@@ -6,6 +6,9 @@ const LIMIT = 5000, // milliseconds of a check
 const HEAD = ["dot", "softmax", "weights_of"]; // the parts that decide the ribbons
 const FIRST = "weights_of",
   ORDER = [...HEAD, "average", "add", "norm", "encode", "pieces_of"];
+const SERVER =
+  "browsers do not let a page from a folder load it. Run python -m http.server --bind 127.0.0.1 -d site and open " +
+  "http://127.0.0.1:8000/type_bert.html, or make the page with make page, which opens from a folder";
 const box = by("body");
 const times = {}; // milliseconds since the page was opened
 const note = (what) => (times[what] ??= performance.now());
@@ -131,9 +134,10 @@ function open(frame) {
 }
 const own = open(by("own")),
   draw = (weights) => own.then(() => by("own").contentWindow.postMessage({ weights }, "*"));
-const controls = () => by("view").contentDocument.querySelector(".controls"); // they would answer the guess
+// The controls of the first view, which would answer the guess. From a folder, the view of the site is out of reach
+const controls = () => by("view").contentDocument?.querySelector(".controls");
 const seen = open(by("view")).then(() => {
-  controls().style.visibility = by("refuted").textContent ? "" : "hidden";
+  if (controls()) controls().style.visibility = by("refuted").textContent ? "" : "hidden";
 });
 
 const IT = DATA.tokens[0].indexOf("it");
@@ -165,6 +169,7 @@ for (const button of by("guesses").children)
     for (const other of by("guesses").children) other.setAttribute("aria-pressed", other === button);
     by("refuted").textContent = refute(button.value);
     seen.then(() => {
+      if (!controls()) return;
       controls().style.visibility = "";
       controls().querySelectorAll("input")[1].click(); // the second sentence
     });
@@ -412,7 +417,7 @@ async function begin() {
   for (const [name, body] of new URLSearchParams(location.hash.slice(1))) if (ORDER.includes(name)) typed[name] = body;
   choose(FIRST);
   draw(DATA.tokens.map((all) => all.map(() => all.map(() => 1 / all.length))));
-  if (DATA.files && location.protocol === "file:") throw new Error("this page needs a server: see MAINTAINING.md");
+  if (DATA.files && location.protocol === "file:") throw new Error(SERVER);
   if (document.readyState === "loading") await new Promise((go) => document.addEventListener("DOMContentLoaded", go));
   files = await download();
   await startPython();
