@@ -21,8 +21,8 @@ CJK = (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F)
 USUAL = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute", "pooling_mode": "mean"}
 USUAL |= {"pre_tokenizer": {"type": "BertPreTokenizer"}, "kinds": "TransformerPooling", "max_input_chars_per_word": 100}
 YES = "do_lower_case lowercase strip_accents tokenize_chinese_chars handle_chinese_chars clean_text"
-NO = "is_decoder default_prompt_name peft_type more_layers pooling_mode_cls_token pooling_mode_max_tokens"
-USUAL |= dict.fromkeys(YES.split(), True) | dict.fromkeys(f"{NO} pooling_mode_mean_sqrt_len_tokens".split(), False)
+USUAL |= dict.fromkeys(YES.split(), True) | {"pooling": "pooling_mode_mean_tokens"}
+USUAL |= dict.fromkeys(["is_decoder", "default_prompt_name", "peft_type", "more_layers"], False)
 
 
 class Checkpoint:
@@ -41,6 +41,7 @@ class Checkpoint:
         self.numbers = memoryview(data)[start:]
         found = prompts | adapter | settings | pooling | tokenizer | self.config
         found |= {"clean_text": not tokenizer} | tokenizer.get("model", {}) | (tokenizer.get("normalizer") or {})
+        found["pooling"] = "".join(mode for mode, on in pooling.items() if "pooling_mode_" in mode and on) or None
         found["kinds"] = "".join(m["type"].split(".")[-1] for m in modules).removesuffix("Normalize") or None
         found["more_layers"] = f"encoder.layer.{self.config['num_hidden_layers']}.output.dense.bias" in self.table
         if other := {name: found[name] for name in USUAL if found.get(name) not in (None, USUAL[name])}:
@@ -150,8 +151,7 @@ def attention(x, model, name):
 def encoder_layer(x, model, name):
     """Apply attention, then a wide layer with GELU to each token alone (notebook 05)."""
     x = norm(add(x, attention(x, model, f"{name}.attention")), model, f"{name}.attention.output.LayerNorm")
-    wide = linear(x, model, f"{name}.intermediate.dense")
-    wide = [[a * (1 + math.erf(a / math.sqrt(2))) / 2 for a in vector] for vector in wide]
+    wide = [[a * (1 + math.erf(a / 2**0.5)) / 2 for a in v] for v in linear(x, model, f"{name}.intermediate.dense")]
     return norm(add(x, linear(wide, model, f"{name}.output.dense")), model, f"{name}.output.LayerNorm")
 
 
@@ -179,5 +179,4 @@ if __name__ == "__main__":
     getattr(sys.stdout, "reconfigure", dict)(errors="replace")  # letters that the output lacks
     model = Checkpoint(folder)
     first, *others = (embed(text, model) for text in sys.argv[1:])
-    for text, other in zip(sys.argv[2:], others):
-        print(f"{dot(first, other):.2f} {text}")
+    print("\n".join(f"{dot(first, other):.2f} {text}" for text, other in zip(sys.argv[2:], others)))

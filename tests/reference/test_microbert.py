@@ -119,7 +119,8 @@ def modules(*kinds: str) -> list[dict]:
         ("tokenizer.json", own_tokenizer(pre_tokenizer={"type": "Whitespace"}), "{'type': 'Whitespace'}}"),
         ("tokenizer.json", own_tokenizer(model={"max_input_chars_per_word": 9}), "{'max_input_chars_per_word': 9}"),
         ("1_Pooling/config.json", {"pooling_mode": "cls"}, "{'pooling_mode': 'cls'}"),
-        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "{'pooling_mode_cls_token': True}"),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "{'pooling': 'pooling_mode_cls_token'}"),
+        ("1_Pooling/config.json", {"pooling_mode_lasttoken": True}, "{'pooling': 'pooling_mode_lasttoken'}"),
         (
             "modules.json",
             modules("Transformer", "Pooling", "Dense", "Normalize"),

@@ -1,6 +1,7 @@
 """A saved classifier loads equally in every library, and is written completely or not at all."""
 
 import errno
+import io
 import json
 import os
 import re
@@ -317,6 +318,25 @@ CHANGED = {  # what was done to a model: a part of the error, or None if the mod
         lambda model: setattr(model, "encoder", nn.DataParallel(model.encoder)),
         "model out of its wrapper",
     ),
+    "fewer heads in the config": (lambda model: setattr(model.config, "num_attention_heads", 1), "num_heads=3, not 1"),
+    "another activation in the config": (lambda model: setattr(model.config, "hidden_act", "relu"), r"not ReLU\(\)"),
+    "pre-LN": (
+        lambda model: setattr(model, "encoder", TransformerEncoder(model.config, norm_first=True)),
+        "norm_first=True, not False",
+    ),
+    "another activation": (
+        lambda model: setattr(model.encoder.layers[1].feed_forward, "activation", nn.SiLU()),
+        r"layers.1.*=SiLU\(\), not GELU",
+    ),
+    "another eps": (
+        lambda model: setattr(model.encoder.embeddings.layer_norm, "eps", 0.1),
+        "eps=0.1, not 1e-12: write",
+    ),
+    "no dropout": (lambda model: setattr(model.encoder.layers[0], "dropout", nn.Identity()), None),
+    "a derived class": (
+        lambda model: setattr(model, "__class__", type("Mine", (type(model),), {"__init__": None})),
+        None,
+    ),
     "no values": (lambda model: model.to("meta"), "no values"),
     "half precision": (lambda model: model.half(), None),
     "bfloat16": (lambda model: model.bfloat16(), None),
@@ -563,6 +583,16 @@ FILE_SYSTEMS = {
         refusing(os, name, errno.EBUSY, lambda *paths: any(map(is_saved, paths))) for name in ("rename", "replace")
     ],
     "nothing is renamed (ENOSYS)": lambda: [refusing(os, name, errno.ENOSYS) for name in ("rename", "replace")],
+    "nothing of all that": lambda: [
+        *(refusing(os, name, errno.EPERM) for name in ("rename", "replace", "chmod", "fsync")),
+        refusing(fcntl, "flock", errno.ENOSYS),
+    ],
+    "files that cannot be reopened": lambda: [
+        refusing(io, "open", errno.EPERM, lambda _, mode="r", *__: mode == "rb+")
+    ],
+    "old files that a reader has open": lambda: [
+        refusing(os, "rmdir", errno.ENOTEMPTY, lambda path, *_, **__: Path(path).name == "old")
+    ],
 }
 
 
@@ -581,6 +611,8 @@ def test_save_works_on_file_systems_that_lack_something(tmp_path, system):
     finally:
         for patch in patches:
             patch.undo()
+    if "reader" in system:
+        filled(3.0).save(tmp_path / "models" / "saved", tiny_tokenizer(), dry_run=True)  # removes what was left
     assert names(tmp_path / "models") == names(tmp_path / "files") == ["saved"]
     assert names(tmp_path / "models" / "saved") == WHOLE
 

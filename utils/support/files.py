@@ -146,7 +146,10 @@ def swap(new: Path, path: Path, old: Path, find_problem: Callable[[Path], str]) 
         new.replace(path)
         return
     kept, is_new = Path(tempfile.mkdtemp(prefix="unsaved-", dir=path.parent), path.name), not path.exists()
-    shutil.move(new, kept)
+    with suppress(OSError):
+        new.rename(kept)
+    if not kept.exists():  # nothing can be renamed there
+        copy(new, kept)
     try:
         copy(kept, path)
     except OSError as error:
@@ -204,7 +207,8 @@ def staging_dir(path: Path) -> Iterator[Path]:
             staging.mkdir(0o700)
             yield staging
         finally:
-            clear(staging, path)
+            with suppress(OSError):  # NFS keeps what a reader has open: the next program removes it
+                clear(staging, path)
 
 
 def staging_path(path: Path) -> Path:
@@ -248,9 +252,9 @@ def locked(file: Path, problem: str, timeout: float = 0) -> Iterator[None]:
 
 def flush(path: Path) -> None:
     """Wait until a file is on the disk, so that it is not renamed before its content is written."""
-    with path.open("rb+") as file:
-        try:
+    try:
+        with path.open("rb+") as file:
             os.fsync(file.fileno())
-        except OSError as error:
-            if error.errno not in NO_FSYNC:
-                raise
+    except OSError as error:
+        if error.errno not in NO_FSYNC:
+            raise

@@ -20,7 +20,7 @@ from utils.support.checkpoint import (
     load_tokenizer,
     read_checkpoint,
 )
-from utils.support.checks import check_finite_weights, check_names, check_vocabulary_size, check_weights
+from utils.support.checks import check_finite_weights, check_names, check_vocabulary_size, check_weights, raise_if_any
 from utils.support.files import check_destination, copy_mode, raise_problem, replacement
 from utils.support.vocabulary import read_vocabulary, write_vocabulary
 from utils.support.weight_names import HEADS, official_headed_name
@@ -91,11 +91,19 @@ class SavedModel(nn.Module):
         vocab, lowercase = read_vocabulary(tokenizer or load_tokenizer(self.checkpoint))
         check_vocabulary_size(vocab, self.config.vocab_size)
         state = self.state_dict()
+        own = next(kind for kind in type(self).__mro__ if "architecture" in vars(kind))  # not a class derived from it
         with torch.device("meta"):  # without memory
-            expected = type(self)(self.config).state_dict()
-        check_names("the model", state.keys() - expected.keys())
-        check_weights(state, expected, ": write the change into the model's config, or undo it")
+            new = own(self.config)
+        check_names("the model", state.keys() - new.state_dict().keys())
+        check_weights(state, new.state_dict(), remedy := ": write the change into the model's config, or undo it")
         check_finite_weights(state)  # also refuses integers, which are quantized
+        wanted = computation(new)
+        other = [
+            f"{name}={value}, not {wanted[name]}"
+            for name, value in computation(self).items()
+            if value != wanted.get(name, value)
+        ]
+        raise_if_any("the model does not compute what its configuration says", {"different": other}, remedy)
         weights = {
             official_headed_name(name, self.architecture): weight.to("cpu", dtype, copy=True).contiguous()
             for name, weight in state.items()
@@ -128,6 +136,13 @@ class SavedModel(nn.Module):
         if files and read_architectures(folder) != [cls.architecture]:
             return f"contains {files[0].name}, but not a saved {cls.architecture}: {remedy}"
         return ""
+
+
+def computation(model: nn.Module) -> dict[str, str]:
+    """Return what a model computes with beside its weights: heads, activations and constants of LayerNorm."""
+    names = ("num_heads", "norm_first", "eps", "activation")
+    found = {f"{place}.{name}": getattr(part, name, None) for place, part in model.named_modules() for name in names}
+    return {name: str(value) for name, value in found.items() if isinstance(value, (nn.Module, int, float))}
 
 
 def read_architectures(folder: Path) -> list[str] | None:
