@@ -104,7 +104,7 @@ def write_copy(target: Path, root: Path = ROOT) -> Path:
     for name, convert in {"README.md": build_readme, "Makefile": lambda text: text.partition(MAKEFILE_ENDS)[0]}.items():
         (target / name).write_text(convert((root / name).read_text("utf-8")), "utf-8")
     patterns = badges.patterns_by_file(root)
-    notebooks = sorted((target / "notebooks").rglob("[0-9]*.ipynb"))
+    notebooks = sorted((target / "notebooks").rglob("[0-9e]*.ipynb"))
     for name in ("pyproject.toml", *(path.relative_to(target).as_posix() for path in notebooks)):
         path = target / name  # remove the address of the original, which has the solutions
         path.write_text(badges.set_address(name, path.read_text("utf-8"), patterns[name], None), "utf-8")
