@@ -168,7 +168,7 @@ site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with v
 	$(BIN)/python -m tests.exercises.misconceptions
 	$(BIN)/python -m publish.website
 
-slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03; ARGS=--seminar for the seminar's selection, ARGS=--session=1 for a session in one deck)
+slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03, NB=evening; ARGS=--seminar for the seminar's second session in one deck)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)
 
 book: $(DEV_INSTALLED)  ## write an EPUB and a PDF of the saved notebooks to site/book/ (needs Chromium, and npm for the characters of other scripts)

@@ -27,7 +27,6 @@ PLAN = re.compile(r"^### (?:(?:or )?(\d+)–(\d+)|Unit (\d+)) · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 CLASS_MINUTES = re.compile(r"\((\d+) min\)")  # time that the class works: an exercise, a question, an experiment
 EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
-SESSION = re.compile(r"^## The seminar: session \d+$", re.MULTILINE)
 VOTE = re.compile("^prediction = ", re.MULTILINE)
 TALK = re.compile(r"^- \*\*(Ask|Expect|Answer)\.\*\* (.*)$")
 IN_CLASS = re.compile(r"^\*\d+ min (.*) · \d+ the notebooks? · \d+ (exercises? .*?) in pairs · .*\*$")
@@ -99,9 +98,9 @@ def plans(text: str) -> list[Plan]:
     return found
 
 
-def sessions() -> list[list[Plan]]:
-    """Return the slots of each session of the seminar."""
-    return [plans(part) for part in SESSION.split(SEMINAR_PAGE.read_text("utf-8"))[1:]]
+def slots() -> list[Plan]:
+    """Return the slots of the seminar's second session; the first is the notebook of the evening."""
+    return plans(SEMINAR_PAGE.read_text("utf-8"))
 
 
 def units() -> list[Plan]:
@@ -225,7 +224,7 @@ def question(plan: Plan, row: Row) -> Question | None:
 
 def questions(number: str) -> list[Question]:
     """Return the questions on the seminar's slides of a notebook."""
-    rows = [(plan, row) for session in sessions() for plan in session for row in plan.rows]
+    rows = [(plan, row) for plan in slots() for row in plan.rows]
     return [found for plan, row in rows if row.notebook == number and (found := question(plan, row))]
 
 
@@ -235,7 +234,7 @@ def notes(number: str) -> dict[str, str]:
     The notes of a row that asks its slot's question begin with it. A row without a section is added to the one before.
     """
     found, start = {}, ""
-    for plan in (plan for session in sessions() for plan in session):
+    for plan in slots():
         for row in (row for row in plan.rows if row.notebook == number):
             late = IF_THERE_IS_TIME * row.if_there_is_time
             if row.is_section:
@@ -353,8 +352,9 @@ def update_readme(text: str, times: dict[str, tuple[int, int]]) -> str:
     """Return README with the minutes of these notebooks, by file name in order, in its table, and the sums in hours."""
     for name, (read, whole) in times.items():
         text = re.sub(rf"(?m)^(\| \[.*/{re.escape(name)}\) .*\| )\d+ / \d+ \|$", rf"\g<1>{read} / {whole} |", text)
-    for part, beginning in ((slice(None), "All 16 notebooks take"), (slice(10), "The core, 00 to 09, takes")):
-        read, whole = (f"{round(sum(column) / 30) / 2:g}" for column in zip(*list(times.values())[part], strict=True))
+    numbered = [both for name, both in times.items() if name[0].isdecimal()]
+    for part, beginning in ((numbered, "All 16 notebooks take"), (numbered[:10], "The core, 00 to 09, takes")):
+        read, whole = (f"{round(sum(column) / 30) / 2:g}" for column in zip(*part, strict=True))
         text = re.sub(rf"({beginning})\s\S+(\shours\sto\sread,?\sand)\s\S+", rf"\g<1> {read}\g<2> {whole}", text)
     return text
 

@@ -24,7 +24,7 @@ GRADING = (ROOT / "docs" / "GRADING.md").read_text("utf-8")
 SLOTS, UNITS = teaching.plans(TEXT), teaching.plans(COURSE)
 PLANS = SLOTS + UNITS
 NOTEBOOKS = {path.name[:2]: path.name for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
-SEMINAR = [number for number, name in NOTEBOOKS.items() if slides.has_seminar(ROOT / "notebooks" / name)]
+SEMINAR = [number for number in NOTEBOOKS if teaching.with_seminar_tag(teaching.read(number).cells)]
 NUMBERS = [
     number
     for name in NOTEBOOKS
@@ -200,13 +200,13 @@ def test_the_syllabus_is_up_to_date():
 
 @pytest.mark.parametrize("number", SEMINAR)
 def test_plan_rows_start_the_notes_of_slides(number):
-    rows = [row for session in teaching.sessions() for slot in session for row in slot.rows]
+    rows = [row for slot in teaching.slots() for row in slot.rows]
     own = [row for row in rows if row.notebook == number and row.is_section]
     notebook = nbformat.read(ROOT / "notebooks" / NOTEBOOKS[number], as_version=4)
     slides.keep_seminar_cells(notebook)
     slides.add_notes(notebook, number)
     begun = [cell.source for cell in notebook.cells if re.match(r"(◇ )?\d+ min · ", cell.source)]
-    assert len(begun) == len(own) > 2
+    assert len(begun) == len(own) > 0
     for note, row in zip(begun, own, strict=True):
         asks = teaching.has_question(row)
         assert [f" · **{word}** " in note for word in ("Ask", "Expect", "Answer")] == [asks] * 3
