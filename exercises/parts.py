@@ -336,9 +336,11 @@ def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawi
         print("None of the parts is yours yet: solve exercise 3.2 or 5.3, and run this cell again.")
         return drawing
     model, name = my_encoder().requires_grad_(False), str(name or "").strip()[:60] or "Somebody"
+    text = " ".join(text_or_pair(text))
+    texts = validated("texts", texts, [text])
     headline = f"{name} wrote {len(parts)} of the {len(PARTS)} parts of this BERT"
     verdict, config = measure(model), model.config
-    fields = {"title": headline, "owner": f"{name}’s", "verdict": verdict, "text": validated("texts", texts, [text])[0]}
+    fields = {"title": headline, "owner": f"{name}’s", "verdict": verdict, "text": texts[0]}
     path = write_file(
         folder() / "my_bert.html",
         Template(PAGE.read_text("utf-8")).substitute(
@@ -347,7 +349,7 @@ def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawi
             drawing=drawing.svg(),
             code="".join(map(show_source, parts, parts.values())),
             view=show_ribbons(model, text, word),
-            rows=show_similarities(model, validated("texts", texts, [text])),
+            rows=show_similarities(model, texts),
             **{"H": config.hidden_size, "L": config.num_hidden_layers, "A": config.num_attention_heads},
         ),
     )
@@ -390,7 +392,7 @@ def show_ribbons(model: TransformerEncoder, text: str, word: str) -> str:
     """Return the sentence view of a text, from its `word` or, if it is missing, from its first word."""
     from views import sentence_view  # here: notebooks that show no page start faster
 
-    tokenizer, text = my_tokenizer(), " ".join(text_or_pair(text))
+    tokenizer = my_tokenizer()
     place = index_of(word, [tokenizer.tokens[number] for number in tokenizer.encode(text)])
     layer, head = min(3, model.config.num_hidden_layers - 1), min(1, model.config.num_attention_heads - 1)
     return sentence_view(model, tokenizer, text, token=place, layer=layer, head=head)._repr_html_()

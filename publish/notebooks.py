@@ -1,24 +1,25 @@
-"""Maintain the notebooks: `execute` runs and saves them, `sync` copies finished definitions from utils."""
+"""Maintain the notebooks: `execute` runs and saves them, `sync` copies finished definitions from utils.
+
+What a cell with `reveal` prints and draws is saved in the `<details>` after it, for readers who guess nothing.
+"""
 
 import argparse
 import ast
 import base64
 import copy
-import io
+import itertools
 import os
 import re
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from PIL import Image
 from tqdm.auto import tqdm
 from traitlets.config import Config
 
-from publish.screenshots import add_screenshots
+from publish.screenshots import add_screenshots, reduce_colours
 from utils import BUILT
 from utils.support.files import write_file
 
@@ -27,6 +28,7 @@ NOTEBOOKS = ROOT / "notebooks"
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # as JupyterLab and as Colab store it
 EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not compare
+VARIES = "varies"  # tag of a cell that reveals what a training gave, so its numbers depend on the machine
 REMOVE_INPUT = "remove-input"  # tag of a cell whose code is hidden on slides, as in nbconvert and Jupyter Book
 SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, explains or runs
 FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests of its claims, the solved exercises
@@ -43,8 +45,11 @@ OUR_VERSION_BLOCK = re.compile(rf"<details>\s*{OUR_VERSION}.*?</details>", re.DO
 FENCED = re.compile(r"(?<=^```python\n).+?(?=\n```$)", re.MULTILINE | re.DOTALL)
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
 NO_GUESS = "prediction = None"  # how a cell begins that asks for a prediction
-ANSWER = "answer"  # metadata of a cell that reveals an answer: the answer, so that tests find spoilers
-KEPT_METADATA = ("tags", "slideshow", "nbgrader", ANSWER)  # metadata of a cell that is no matter of folding
+# the beginning of the <details> that explains an answer, and what `execute` writes below it: figures, and a table
+BOX = re.compile(r"(<details>\s*<summary>.*?</summary>\n\n)((?:<!--answer-->\n.*?<!--/answer-->\n\n)?)", re.DOTALL)
+SHOWN = "<!--answer-->\n\n{}\n\n<!--/answer-->\n\n"
+ANSWERS = Path("images", "answers")  # the figures of answers, next to the notebook
+KEPT_METADATA = ("tags", "slideshow", "nbgrader")  # metadata of a cell that is no matter of folding
 METADATA = {
     "colab": {"runtime_attributes": {"runtime_version": "2026.07"}},  # one of those in tests/colab
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -65,8 +70,6 @@ def notebook_paths(names: list[str]) -> list[Path]:
 
 def execute(path: Path) -> None:
     """Run a notebook in a fresh kernel and save it with its outputs; after an error the file is unchanged."""
-    from utils.support.comparisons import THE_ANSWER  # here, because it loads PyTorch, which `sync` does without
-
     notebook = nbformat.read(path, as_version=4)
     before = copy.deepcopy(notebook)
     run(notebook, path.parent)
@@ -77,51 +80,97 @@ def execute(path: Path) -> None:
         kept = {name: cell.metadata[name] for name in KEPT_METADATA if cell.metadata.get(name)}
         folded = FOLDED if is_folded(cell) else COLLAPSED if cell.source.startswith(PROOF) else {}
         cell.metadata = nbformat.from_dict(kept | folded)
-        if reveals_answer(cell):
-            printed = "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
-            cell.metadata[ANSWER] = re.search(f"^{THE_ANSWER}(.*)", printed, re.MULTILINE)[1]
-            cell.outputs = []
-        elif cell.cell_type == "code":
+        if cell.cell_type == "code":
             cell.outputs = join_streams(drop_progress_bars(cell))
             for output in cell.outputs:  # views and widgets appear when the reader runs the cell
                 for kind in ("text/html", WIDGET):
                     output.get("data", {}).pop(kind, None)
             cell.outputs = [output for output in cell.outputs if output.get("data", True)]
+    save_answers(notebook, path)
     write_minutes(notebook)
     save(notebook, path)
 
 
+def save_answers(notebook, path: Path) -> None:
+    """Move what the cells with `reveal` print and draw into the boxes after them; a figure becomes a file."""
+    folder, number, files = path.parent / ANSWERS, number_of(path), {}
+    for cell, box in answers(notebook.cells):
+        names = []
+        for index, png in enumerate(figures(cell.outputs), 1):
+            names.append(f"{number}_{cell.id}{f'-{index}' * (index > 1)}.png")
+            files[folder / names[-1]] = png
+        shown = [f"![{question(cell.source)}]({(ANSWERS / name).as_posix()})\n" for name in names]
+        text = "\n".join([*shown, table(cell.outputs)])
+        box.source = BOX.sub(lambda found, text=text: found[1] + SHOWN.format(text), box.source, count=1)
+        cell.outputs = []
+    for old in set(folder.glob(f"{number}_*.png")) - set(files):
+        old.unlink()
+    for file, content in files.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_file(file, content)
+
+
+def answers(cells: list) -> list[tuple]:
+    """Return each cell that reveals an answer with its box: the next text cell with a <details> that has a summary.
+
+    ValueError if another prediction, or the end, comes first.
+    """
+    pairs = []
+    for index, cell in enumerate(cells):
+        if reveals_answer(cell):
+            after = itertools.takewhile(lambda other: not other.source.startswith(NO_GUESS), cells[index + 1 :])
+            boxes = (other for other in after if other.cell_type == "markdown" and not is_our_version(other))
+            if (box := next((box for box in boxes if BOX.search(box.source)), None)) is None:
+                raise ValueError(f"cell {cell.id} reveals an answer: explain it below, in <details> with a <summary>")
+            pairs.append((cell, box))
+    return pairs
+
+
+def question(source: str) -> str:
+    """Return the question that a cell passes to `reveal`, for the alt text of its figures."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    [call] = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "reveal")
+    text = call.args[2]
+    parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+    return "".join(part.value if isinstance(part, ast.Constant) else "…" for part in parts)
+
+
+def figures(outputs: list) -> list[bytes]:
+    """Return the figures among the outputs of a cell as PNG."""
+    found = (output.get("data", {}).get("image/png") for output in outputs)
+    return [base64.b64decode(png) for png in found if png]
+
+
+def table(outputs: list) -> str:
+    """Return the lines that a cell prints as a Markdown table, with columns where a line has a colon or two spaces."""
+    printed = (output.text for output in join_streams(outputs) if output.get("name") == "stdout")
+    lines = [line.strip() for line in "".join(printed).splitlines() if line.strip()]
+    rows = [re.split(r":?\s{2,}", line) for line in lines]
+    rows = [row if len(row) > 1 else line.split(": ", 1) for row, line in zip(rows, lines, strict=True)]
+    width = max(2, *map(len, rows))
+    rows = [[re.sub(r"([\\`*_|])", r"\\\1", text) for text in row] + [""] * (width - len(row)) for row in rows]
+    lines = (f"|{'|'.join(row)}|" for row in [rows[0], ["---"] * width, *rows[1:]])
+    return "\n".join(lines).replace("<", "&lt;")
+
+
 def compress_figures(notebook) -> None:
-    """Save a seventh of the bytes of a notebook's figures: same pixels, without the opaque alpha channel."""
+    """Save the figures of a notebook with few colours, in a fraction of the bytes."""
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if png := output.get("data", {}).get("image/png"):
-            picture, file = Image.open(io.BytesIO(base64.b64decode(png))), io.BytesIO()
-            if picture.mode == "RGBA" and picture.getchannel("A").getextrema() == (255, 255):
-                picture.convert("RGB").save(file, "PNG", optimize=True)
-                output.data["image/png"] = base64.b64encode(file.getvalue()).decode()
+            output.data["image/png"] = base64.b64encode(reduce_colours(base64.b64decode(png))).decode()
 
 
 def run(notebook, folder: Path, timeout: int = 3600) -> None:
     """Run the cells of a notebook in a folder and a fresh kernel, with `timeout` seconds for each cell.
 
-    Where the notebook asks for a prediction, the run skips it, so that the answer is computed and printed. The
-    connection is encrypted, because ipykernel warns at every start if it is not.
+    Unless the environment variable SHOW is off, answers are shown without a prediction. The connection is encrypted,
+    because ipykernel warns at every start if it is not.
     """
-    from utils.support.comparisons import SKIP
-
-    skipped = f'prediction = "{SKIP}"'
     encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})
     options = {"timeout": timeout, "kernel_name": "python3", "record_timing": False, "config": encrypted}
-    asking = [cell for cell in notebook.cells if cell.source.startswith(NO_GUESS)]
-    for cell in asking:
-        cell.source = cell.source.replace(NO_GUESS, skipped, 1)
-    try:
-        NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute(
-            env=os.environ | {"MINE": "off"}  # run the series' own parts, not a reader's
-        )
-    finally:
-        for cell in asking:
-            cell.source = cell.source.replace(skipped, NO_GUESS, 1)
+    NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute(
+        env={"SHOW": "on"} | os.environ | {"MINE": "off"}  # run the series' own parts, not a reader's
+    )
 
 
 def is_folded(cell) -> bool:
@@ -142,19 +191,20 @@ def convert_finished_code(cell, convert: Callable[[str], str]) -> str:
 
 
 def reveals_answer(cell) -> bool:
-    """Return whether a cell reveals the answer to a prediction: its output is not saved."""
+    """Return whether a cell reveals the answer to a prediction: what it shows is saved in the box after it."""
     return cell.cell_type == "code" and "reveal(" in cell.source and EXEMPT in cell.metadata.get("tags", [])
 
 
 def reading_time(cells: list) -> float:
     """Estimate the minutes that cells take to read, without exercises, recalled questions, tables and sources.
 
-    One minute for 130 words or 12 lines of open code, 2 for an interactive view or figure, 0.7 for a still picture, 1.5
+    One minute for 150 words or 12 lines of open code, 2 for an interactive view or figure, 0.7 for a still picture, 1.5
     for a prediction and 0.5 for a line to change.
     """
     read = 0
     for cell in cells:
-        text = [line for line in OUR_VERSION_BLOCK.sub("", cell.source).splitlines() if line.strip()]
+        source = BOX.sub(r"\1", OUR_VERSION_BLOCK.sub("", cell.source))  # the time of a prediction includes its answer
+        text = [line for line in source.splitlines() if line.strip()]
         if "exercise" in cell.metadata.get("tags", []):
             continue
         if cell.cell_type == "code":
@@ -162,8 +212,8 @@ def reading_time(cells: list) -> float:
             read += 0 if is_folded(cell) else len(text) / 12
             read += 2 * interactive + 0.7 * still + 1.5 * reveals_answer(cell) + 0.5 * cell.source.count("# change me")
         elif not cell.source.startswith(("### Exercise", "**Sources", "Read ")):
-            read += sum(len(line.split()) for line in text if not line.startswith("|")) / 130
-            read += 0.7 * cell.source.count("![")
+            read += sum(len(line.split()) for line in text if not line.startswith("|")) / 150
+            read += 0.7 * source.count("![")
     return read
 
 
@@ -176,7 +226,7 @@ def minutes(notebook) -> tuple[int, int]:
     read, stated = reading_time(cells), exercise_minutes(cells)
     silent = sum(
         "exercise" in cell.metadata.get("tags", []) and not STATED_MINUTES.search(text.source)
-        for text, cell in pairwise(cells)
+        for text, cell in itertools.pairwise(cells)
     )
     return round(read), 5 * round((read + sum(stated.values()) + 12 * silent) / 5)
 
@@ -194,7 +244,7 @@ def write_minutes(notebook) -> None:
             start = reading_time(cells[:number]) + sum(exercise_minutes(cells[:number]).values())
             text = MINUTES.sub(stated, cell.source)
             cell.source = MARK.sub(
-                lambda mark, start=start: clock(start + len(mark.string[: mark.start()].split()) / 130), text
+                lambda mark, start=start: clock(start + len(mark.string[: mark.start()].split()) / 150), text
             )
 
 

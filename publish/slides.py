@@ -14,7 +14,7 @@ from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from publish.notebooks import NOTEBOOKS, OUR_VERSION_BLOCK, REMOVE_INPUT, SEMINAR, notebook_paths, number_of
+from publish.notebooks import BOX, NOTEBOOKS, OUR_VERSION_BLOCK, REMOVE_INPUT, SEMINAR, notebook_paths, number_of
 from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, questions, slots, units
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
@@ -37,7 +37,7 @@ def read_for_slides(copy: Path, views: Path):
     for cell, then in zip(notebook.cells, following, strict=True):
         if cell.cell_type == "markdown":
             text = relink(cell.source, "notebooks", lambda path: False)
-            text = FOLD.sub("", OUR_VERSION_BLOCK.sub("", text))
+            text = FOLD.sub("", OUR_VERSION_BLOCK.sub("", BOX.sub(r"\1", text)))  # the cell itself shows its answer
             cell.source = GUESS.sub(lambda found: " Your guess:" if found[1] else "", text)
         elif cell.metadata.slideshow.slide_type in STARTS_A_SLIDE and then != "-":  # alone on its slide
             cell.source = narrower(cell.source)

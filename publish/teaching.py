@@ -351,7 +351,7 @@ def update_plans(text: str) -> str:
 def update_readme(text: str, times: dict[str, tuple[int, int]]) -> str:
     """Return README with the minutes of these notebooks, by file name in order, in its table, and the sums in hours."""
     for name, (read, whole) in times.items():
-        text = re.sub(rf"(?m)^(\| \[.*/{re.escape(name)}\) .*\| )\d+ / \d+ \|$", rf"\g<1>{read} / {whole} |", text)
+        text = re.sub(rf"(?m)^(\| .*/{re.escape(name)}\) .*\| )\d+ / \d+ \|$", rf"\g<1>{read} / {whole} |", text)
     numbered = [both for name, both in times.items() if name[0].isdecimal()]
     for part, beginning in ((numbered, "All 16 notebooks take"), (numbered[:10], "The core, 00 to 09, takes")):
         read, whole = (f"{round(sum(column) / 30) / 2:g}" for column in zip(*part, strict=True))

@@ -91,11 +91,11 @@ def is_up_to_date(path: Path, copy: Path, first: Path | None) -> bool:
 
 
 def is_saved_whole(notebook) -> bool:
-    """Return whether a notebook was run and saved with all its outputs: without views, widgets and answers."""
+    """Return whether a notebook was run and saved with all its outputs: without views and widgets."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     views = (PAGE in output.get("metadata", {}).get(PNG, {}) for cell in cells for output in cell.outputs)
     is_run = all(cell.execution_count for cell in cells)
-    return is_run and not any(views) and not any(reveals_answer(cell) or "explore(" in cell.source for cell in cells)
+    return is_run and not any(views) and not any("explore(" in cell.source for cell in cells)
 
 
 def execute_one(path: Path, copy: Path, first: Path | None = None) -> None:
@@ -286,11 +286,12 @@ def write_sources(
                 cell.source = relink(cell.source, folder, lambda link: link in places.values())
         for cell in notebook.cells:  # pages show the code that slides hide
             tags = [tag for tag in cell.metadata.get("tags", []) if tag != REMOVE_INPUT]
-            cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell) + ["hide-output"] * reveals_answer(cell)
-            if is_folded(cell) or reveals_answer(cell):
-                name = f"{FOLDED_NAME.match(cell.source)[1]}: " if is_folded(cell) else ""
-                what = "answer" if reveals_answer(cell) else "code"
-                cell.metadata["mystnb"] |= {f"code_prompt_{do}": f"{name}{do} the {what}" for do in ("show", "hide")}
+            cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell)
+            if is_folded(cell):
+                name = FOLDED_NAME.match(cell.source)[1]
+                cell.metadata["mystnb"] |= {f"code_prompt_{do}": f"{name}: {do} the code" for do in ("show", "hide")}
+            if reveals_answer(cell):
+                cell.outputs = []  # the box after it shows them
         nbformat.write(notebook, source / place)
     start = start_page(readme, list(places.values()), explored, bool(misconceptions), opening, runs)
     (source / "index.md").write_text(start, "utf-8")

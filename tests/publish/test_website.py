@@ -115,7 +115,7 @@ def test_a_new_site_keeps_slides_and_book(tmp_path):
 @pytest.mark.parametrize(("source", "output", "is_run_again"), [
     ("print(1)", {}, False),
     ("view()", {"image/png": {"page": "0123456789abcdef"}}, True),
-    ('reveal("1", prediction)', {}, True),
+    ('reveal("1", prediction)', {}, False),
     ("explore(model)", {}, True),
     ("print(never_run)", None, True),
 ])  # fmt: skip

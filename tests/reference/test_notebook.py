@@ -215,6 +215,8 @@ def test_index_of_falls_back_to_first_word(capsys):
     assert index_of("his", ["[CLS]", "i", "see", "[SEP]"]) == 1
     assert capsys.readouterr().out == "“his” is not among these tokens, so this cell follows “i”\n"
     assert index_of("his", ["[CLS]", "[SEP]"]) == 0
+    assert index_of(None, ["[CLS]", "a", "[SEP]"]) == 1
+    assert capsys.readouterr().out == "“None” is not among these tokens, so this cell follows “a”\n"
     with pytest.raises(ValueError, match="there are no tokens to look at"):
         index_of("his", [])
 
@@ -352,6 +354,9 @@ def test_first_words_prints_what_it_cuts(text, most, count, capsys):
         (70.4, 70),
         (("##ies", "fl"), ["##ies", "fl"]),
         ("good", "good"),
+        (" Attention Weights", "attention weights"),
+        ("4", 4),
+        ("0,5", 0.5),
     ],
 )
 def test_reveal_accepts_prediction_within_rounding(prediction, actual, capsys):
@@ -371,7 +376,8 @@ def test_reveal_accepts_prediction_within_rounding(prediction, actual, capsys):
         (71, 70),
         (float("nan"), 0.5),
         ("many", 0.5),
-        ("0.5", 0.5),
+        ("0.5", 0.6),
+        ("many words", "words"),
         (["fl", "##ies"], ["##ies", "fl"]),
         ("##ies", ["##ies", "fl"]),
         (torch.ones(2, 2), [1.0, 1.0]),
@@ -382,13 +388,15 @@ def test_reveal_prints_no_verdict_for_other_predictions(prediction, actual, caps
     assert capsys.readouterr().out == f"{actual}; you predicted {prediction}\n"
 
 
-def test_reveal_asks_for_missing_prediction_and_gives_nothing_away(capsys):
+def test_reveal_asks_for_missing_prediction_and_gives_nothing_away(monkeypatch, capsys):
+    monkeypatch.setenv("SHOW", "off")
     assert not reveal(None, 0.5)
     assert capsys.readouterr().out == 'Type a guess above first, or "skip", and run both cells again.\n'
 
 
-@pytest.mark.parametrize("prediction", ["skip", ["skip"]])
-def test_reveal_answers_readers_who_skip(prediction, capsys):
+@pytest.mark.parametrize("prediction", ["skip", ["skip"], None])
+def test_reveal_answers_readers_who_skip(prediction, monkeypatch, capsys):
+    monkeypatch.setenv("SHOW", "on")
     assert reveal(prediction, 0.5)
     assert capsys.readouterr().out == "The answer: 0.5\n"
 
@@ -408,8 +416,9 @@ display("a figure")
 @pytest.mark.parametrize(
     ("prediction", "printed", "shown"), [("None", ["before"], 0), ("0.4", ["before", "explained"], 2)]
 )
-def test_cell_shows_nothing_before_a_prediction(tmp_path, prediction, printed, shown):
+def test_cell_shows_nothing_before_a_prediction(tmp_path, monkeypatch, prediction, printed, shown):
     """Neither text nor figures nor its value; the next cell shows again what it prints."""
+    monkeypatch.setenv("SHOW", "off")
     cells = [new_code_cell(REVEALS.format(prediction=prediction)), new_code_cell("print('next')")]
     notebook = new_notebook(cells=cells)
     run(notebook, tmp_path)
@@ -422,6 +431,7 @@ def test_cell_shows_nothing_before_a_prediction(tmp_path, prediction, printed, s
 
 def test_predictions_lists_last_prediction_of_each_name(monkeypatch, capsys):
     monkeypatch.setattr("utils.support.comparisons.PREDICTED", {})
+    monkeypatch.setenv("SHOW", "off")
     predictions()
     assert capsys.readouterr().out.startswith("You have predicted nothing yet")
     reveal(None, 0.5, "the share")

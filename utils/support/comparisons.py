@@ -1,6 +1,8 @@
 """Compare our results with the official ones, and with what the reader predicted: the same text on every machine."""
 
+import re
 from numbers import Real
+from os import environ
 
 import numpy as np
 import torch
@@ -54,8 +56,12 @@ def compare_rungs(encoder, official, yours: dict[str, Tensor], theirs: dict[str,
 
 def climb(encoder, official, yours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
     """Print after the embeddings and twice in each layer whether an encoder agrees with the official model to 1e-5."""
+    lines: dict[str, list[str]] = {}
     for rung, difference in compare_rungs(encoder, official, yours, theirs).items():
-        print(f"{rung:<26} {'agree' if difference <= 1e-5 else 'DIFFER'}")
+        place, _, what = rung.partition(", ")
+        lines.setdefault(place, []).append(f"{what} {'agree' if difference <= 1e-5 else 'DIFFER'}".strip())
+    for place, found in lines.items():
+        print(f"{place:<10}", *found, sep="  ")
 
 
 def format_tolerance(tolerance: float) -> str:
@@ -73,9 +79,11 @@ class Shown(int):
 def reveal(prediction, actual, question: str = "") -> bool:
     """Print a result next to the reader's prediction; without one, ask for it, and hide what else the cell shows.
 
-    The prediction "skip" shows the result without a guess. Returns whether there is a prediction. With the `question`,
-    in a few words, `predictions()` lists it again at the end.
+    The prediction "skip" shows the result without a guess, and the environment variable SHOW=on shows all of them.
+    Returns whether the result is shown. With the `question`, in a few words, `predictions()` lists it again at the end.
     """
+    if prediction is None and environ.get("SHOW") == "on":
+        prediction = SKIP
     if prediction is None:
         print('Type a guess above first, or "skip", and run both cells again.')
         hide_rest_of_cell()
@@ -117,6 +125,10 @@ def agrees(prediction, actual) -> bool:
     """
     if isinstance(prediction, Tensor | np.ndarray):
         prediction = prediction.tolist()
+    if isinstance(prediction, str):
+        prediction, actual = prediction.strip().lower(), actual.lower() if isinstance(actual, str) else actual
+        if isinstance(actual, Real) and re.fullmatch(r"[-−]?\d+([.,]\d+)?", prediction):
+            prediction = float(prediction.replace(",", ".").replace("−", "-"))
     if isinstance(actual, list | tuple):
         same_length = isinstance(prediction, list | tuple) and len(prediction) == len(actual)
         return same_length and all(map(agrees, prediction, actual))
