@@ -194,7 +194,7 @@ audit: $(DEV_INSTALLED)  ## check the pinned versions for known vulnerabilities
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+.*//' > $(VENV)-audit/installed.txt
 	$(BIN:$(VENV)%=$(VENV)-audit%)/pip-audit --no-deps --disable-pip -r $(VENV)-audit/installed.txt
 
-colab:  ## install the series over Colab's packages, which must change none of them, and run 00 to 09 and 13 (COLAB=2026.07)
+colab:  ## install the series over Colab's packages, which must change none of them, and run 00 to 09, 13 and the evening (COLAB=2026.07)
 	$(PYTHON) -m venv --clear $(VENV)-colab
 	$(COLAB_PYTHON) -m pip install --disable-pip-version-check $(UV)
 	$(COLAB_PYTHON) -m uv pip install --python $(COLAB_PYTHON) --torch-backend cpu --no-deps -r tests/colab/$(COLAB).txt

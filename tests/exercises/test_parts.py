@@ -86,8 +86,8 @@ CHOSEN = [
 
 @pytest.mark.parametrize("chosen", CHOSEN, ids=len)
 def test_model_with_parts_gives_the_same(mine, encoder, tokenizer, chosen):
-    for name in chosen:
-        assert save_part(name, RIGHT[name]).startswith(f"That is part {list(PARTS).index(name) + 1} of 9")
+    for count, name in enumerate(chosen, 1):
+        assert save_part(name, RIGHT[name]).startswith(f"It is a part of your BERT now ({count} of 9 are yours).")
     assert tuple(saved_parts()) == chosen
     batch = my_tokenizer()(TEXTS, ["Yes.", "No, it does not.", "b"])
     assert torch.equal(batch["input_ids"], tokenizer(TEXTS, ["Yes.", "No, it does not.", "b"])["input_ids"])
