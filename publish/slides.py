@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import sphinx_revealjs
 from nbconvert import SlidesExporter
 from nbformat.v4 import new_markdown_cell
@@ -97,11 +96,6 @@ def add_notes(notebook, number: str) -> None:
     notebook.cells = cells
 
 
-def has_slides(path: Path) -> bool:
-    """Return whether any cell has a slide type; otherwise all cells would be on one slide."""
-    return any("slideshow" in cell.metadata for cell in nbformat.read(path, as_version=4).cells)
-
-
 def make_slides(copy: Path, folder: Path, by: str = "") -> Path:
     """Write the slides of an executed notebook to `folder`, with all files they need.
 
@@ -180,8 +174,6 @@ def main() -> str | None:
     paths = [path for path in notebook_paths(names) if path.parent == NOTEBOOKS]
     if not names or not paths:
         return "no notebook chosen: pass its number, as in make slides NB=03"
-    if unchosen := [path.name for path in paths if not has_slides(path)]:
-        return f"no slides in {', '.join(unchosen)}: set its cells' slide types in JupyterLab's property inspector"
     copies = execute(paths, BUILD / "executed_for_slides", LARGER_TEXT)
     if options.seminar:
         print(make_seminar(copies, SITE / "slides", options.by))

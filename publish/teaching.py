@@ -10,16 +10,7 @@ from functools import cache
 
 import nbformat
 
-from publish.notebooks import (
-    NOTEBOOKS,
-    ROOT,
-    SEMINAR,
-    count_outputs,
-    exercise_minutes,
-    minutes,
-    notebook_paths,
-    reading_time,
-)
+from publish.notebooks import NOTEBOOKS, ROOT, SEMINAR, exercise_minutes, minutes, notebook_paths, reading_time
 
 README = ROOT / "README.md"
 SEMINAR_PAGE, COURSE_PAGE = ROOT / "docs" / "TEACHING.md", ROOT / "docs" / "COURSE.md"
@@ -35,7 +26,6 @@ STARTS_A_SLIDE = ("slide", "subslide")
 UNIT, SPARE = 90, 5
 FIRST_WEEK = "how the course works"  # this unit has no open question
 BEFORE, ON_THE_COURSE, A_QUESTION = 10, 5, 8  # minutes of a unit besides its notebook
-A_RUN, A_PREDICTION, A_VIEW, A_PICTURE = 0.25, 2, 2, 0.7
 
 
 @dataclass
@@ -154,12 +144,6 @@ def section(cells: list, heading: str) -> list:
     return cells[start : (ends or [len(cells)])[0]]
 
 
-def words(cells: list) -> int:
-    """Count the words of text cells, without tables."""
-    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
-    return sum(len(line.split()) for text in texts for line in text.splitlines() if not line.startswith("|"))
-
-
 def with_seminar_tag(cells: list) -> list:
     """Return the cells that the seminar shows, explains or runs."""
     return [cell for cell in cells if SEMINAR in cell.metadata.get("tags", [])]
@@ -248,24 +232,6 @@ def notes(number: str) -> dict[str, str]:
     return found
 
 
-def slot_minutes(row: Row) -> float:
-    """Estimate the minutes of a row of a slot: 130 words a minute, cells, pictures, and work of the class.
-
-    A cell that is run takes 15 seconds, a prediction 2 minutes, a still picture 0.7, and an interactive view or figure
-    2, or the time that the row gives to the class if that is longer.
-    """
-    code = [cell for cell in seminar_cells(row) if cell.cell_type == "code"]
-    interactive, still = (sum(counts) for counts in zip((0, 0), *map(count_outputs, code), strict=True))
-    lecture = words(seminar_cells(row)) / 130 + A_RUN * len(code) + A_PREDICTION * count_votes(code) + A_PICTURE * still
-    return lecture + max(class_minutes(row), A_VIEW * interactive)
-
-
-def question_minutes(plan: Plan, row: Row) -> float:
-    """Estimate the minutes of the question and answer that slides add to a row of a slot."""
-    found = question(plan, row)
-    return sum(len(text.split()) for text in found.texts) / 130 if found else 0
-
-
 def unit_cells(plan: Plan) -> dict[int, list]:
     """Return the cells of each row of a unit that names a section, up to the next such row of its notebook."""
     found = {}
@@ -283,7 +249,7 @@ def unit_cells(plan: Plan) -> dict[int, list]:
 def rehearse(plan: Plan) -> list[tuple[Row, float]]:
     """Return the rows of a plan, each with the minutes that it takes."""
     if not plan.is_unit:
-        return [(row, slot_minutes(row) + question_minutes(plan, row)) for row in plan.rows]
+        return [(row, class_minutes(row) + reading_time(seminar_cells(row))) for row in plan.rows]
     own = unit_cells(plan)
     return [(row, class_minutes(row) + reading_time(own.get(number, []))) for number, row in enumerate(plan.rows)]
 

@@ -12,7 +12,7 @@ import torch
 import exercises
 from exercises import framework
 from publish import slides, syllabus, teaching
-from publish.notebooks import minutes
+from publish.notebooks import minutes, reading_time
 from tests.helpers import ROOT
 from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
 
@@ -78,29 +78,28 @@ def test_plan_fits_its_time(plan):
     assert teaching.fits(plan)
 
 
-SMALL = """### 5–14 · [00](../notebooks/00_overview.ipynb)
+SMALL = """### 5–{} · [07](../notebooks/07_attention_views.ipynb)
 | heading | cells | min | do |
 |---|---|---:|---|
-| Whose answering machine? | In [9] | 9 | hover (1 min) |
+| Two links to look for | In [9] | 9 | hover (1 min) |
 | *Wait* | – | 1 | for the last (1 min) |
 | ◇ *Talk* | – | 0 | about it (30 min) |
 """
 
 
 def test_rehearse_and_update_a_plan():
-    (plan,) = teaching.plans(SMALL)
+    (plan,) = teaching.plans(SMALL.format(14))
     (shown, taken), (wait, waited), (talk, _) = teaching.rehearse(plan)
-    assert shown.heading == "Whose answering machine?"
+    assert shown.heading == "Two links to look for"
     assert (shown.is_section, shown.if_there_is_time) == (True, False)
     assert (wait.is_section, waited, talk.heading, talk.if_there_is_time) == (False, 1, "Talk", True)
-    words = teaching.words(teaching.seminar_cells(shown))
-    a_view = 2  # an interactive view takes longer than the minute to hover
-    assert taken == pytest.approx(words / 130 + 0.25 + a_view)
-    assert teaching.total_minutes(plan) == round(taken + 1) == 6
-    assert not teaching.fits(plan)  # 3 of 9 minutes are left
-    assert teaching.fits(teaching.plans(SMALL.replace("5–14", "5–16"))[0])
-    fresh = teaching.update_plans(SMALL)
-    assert "| Whose answering machine? | In [4] | 5 | hover (1 min) |" in fresh
+    assert taken == pytest.approx(1 + reading_time(teaching.seminar_cells(shown)))
+    total = teaching.total_minutes(plan)
+    assert total == round(taken + 1)
+    for spare in (4, 5):
+        assert teaching.fits(teaching.plans(SMALL.format(5 + total + spare))[0]) == (spare == 5)
+    fresh = teaching.update_plans(SMALL.format(14))
+    assert f"| Two links to look for | In [3]–[4] | {round(taken)} | hover (1 min) |" in fresh
     assert "| ◇ *Talk* | – | 30 | about it (30 min) |" in fresh
     with pytest.raises(ValueError, match="'Whose' is the heading of 0 sections"):
         teaching.section(teaching.read("00").cells, "Whose")

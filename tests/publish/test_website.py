@@ -220,15 +220,6 @@ def test_seminar_is_one_deck_with_the_notes_of_the_plan(tmp_path, monkeypatch):
     assert len(anchors) == len(set(anchors))
 
 
-def test_notebook_without_slide_types_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    path = tmp_path / "notebooks" / "05_a.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[text("# Title")]), path)
-    monkeypatch.setattr(slides, "notebook_paths", lambda names: [path])
-    monkeypatch.setattr(slides.sys, "argv", ["slides", "05"])
-    assert slides.main() == "no slides in 05_a.ipynb: set its cells' slide types in JupyterLab's property inspector"
-
-
 def test_pages_show_code_that_slides_hide(tmp_path):
     drawn = on_slide(code("drawing()"), "slide", "remove-input", "kept")
     set_up = code("# @title Set-up: find the series\nimport x")

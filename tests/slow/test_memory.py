@@ -14,7 +14,7 @@ from publish.notebooks import number_of
 from tests.helpers import ROOT
 
 TABLE = re.findall(
-    r"^\| ([\d, ]+) \| (?:[\d.]+–)?([\d.]+) GB \|$", (ROOT / "docs" / "ROOMS.md").read_text("utf-8"), re.M
+    r"^\| ([\w, ]+) \| (?:[\d.]+–)?([\d.]+) GB \|$", (ROOT / "docs" / "ROOMS.md").read_text("utf-8"), re.M
 )
 MOST = {number: float(most) for numbers, most in TABLE for number in numbers.split(", ")}  # GB, by notebook
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
