@@ -355,7 +355,9 @@ def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawi
     )
     inner = drawing.svg().replace("<svg ", '<svg y="60" ', 1)
     title = f'<text x="20" y="42" font-size="26" font-family="sans-serif">{html.escape(headline)}</text>'
-    frame = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 860 700"><rect width="860" height="700" fill="#fff"/>'
+    frame = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 860 700"><rect width="860" height="700" fill="#ffffff"/>'
+    )
     write_file(path.with_suffix(".svg"), f"{frame}{title}{inner}</svg>\n")
     print(f"{verdict}\nYour page: {path.resolve()}\nIts drawing, to share: {path.with_suffix('.svg').resolve()}")
     return drawing

@@ -34,7 +34,8 @@ LINK = r"\[([^\[\]]*)\]\(([^()\s#]+)(?:#[^()\s]*)?\)"
 IN_BRACKETS = re.compile(rf"\s*\({LINK}\)")
 README = """# Anatomy of a Transformer Encoder
 
-**Build BERT in 16 notebooks.** Go through them in order; from 10 on, take what interests you.
+**Build BERT in 16 notebooks.** Go through them in order; from 10 on, take what interests you. With one evening, take
+[BERT in an evening](notebooks/evening.ipynb).
 
 ## Start
 
