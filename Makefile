@@ -177,7 +177,7 @@ site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with v
 page: $(DEV_INSTALLED)  ## write type_bert.html as one file to build/, which opens from a folder without a network (needs npm)
 	$(BIN)/python -m publish.type_bert.build $(ARGS)
 
-slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03; ARGS=--seminar for the seminar's selection, ARGS=--session=1 for a session in one deck)
+slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03, NB=evening; ARGS=--seminar for the seminar's second session in one deck)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)
 
 book: $(DEV_INSTALLED)  ## write an EPUB and a PDF of the saved notebooks to site/book/ (needs Chromium, and npm for the characters of other scripts)
@@ -206,7 +206,7 @@ audit: $(DEV_INSTALLED)  ## check the pinned versions for known vulnerabilities
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+.*//' > $(VENV)-audit/installed.txt
 	$(BIN:$(VENV)%=$(VENV)-audit%)/pip-audit --no-deps --disable-pip -r $(VENV)-audit/installed.txt
 
-colab:  ## install the series over Colab's packages, which must change none of them, and run 00 to 09 and 13 (COLAB=2026.07)
+colab:  ## install the series over Colab's packages, which must change none of them, and run 00 to 09, 13 and the evening (COLAB=2026.07)
 	$(PYTHON) -m venv --clear $(VENV)-colab
 	$(COLAB_PYTHON) -m pip install --disable-pip-version-check $(UV)
 	$(COLAB_PYTHON) -m uv pip install --python $(COLAB_PYTHON) --torch-backend cpu --no-deps -r tests/colab/$(COLAB).txt

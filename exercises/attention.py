@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig
 
-from exercises.framework import expect
+from exercises.framework import close, expect
 from utils.support.checkpoint import load_reference_model
 
 if TYPE_CHECKING:
@@ -72,6 +72,27 @@ def wrong_weights(query: Tensor, key: Tensor, hidden_size: int, num_heads: int =
     yield ("Query and key are swapped. A row of the scores belongs to a query.", scores.transpose(-2, -1).softmax(-1))
 
 
+def divided_by(weights: Tensor, products: Tensor) -> float | None:
+    """Return the number by which products were divided before these softmax weights, or None if there is none."""
+    logs, centred = weights.log(), products - products.mean(-1, keepdim=True)
+    divisor = ((centred**2).sum() / (centred * logs).sum()).item()
+    return divisor if divisor > 0 and close(weights, (products / divisor).softmax(-1), 1e-4) else None
+
+
+def wrong_scale(weights: Tensor, products: Tensor, D: int) -> str:
+    """Return a hint for weights of scores that are not divided by √D, or that are divided too late; "" for others."""
+    if (divisor := divided_by(weights, products)) is not None:
+        power = " In Python, D ** 1 / 2 is (D ** 1) / 2: write D ** 0.5." * (abs(divisor - 2 * D) < 0.01 * D)
+        return (
+            f"The scores are divided by {divisor:.3g}, but √D is {D**0.5:.3g} here: D is the last size of the query, "
+            f"query.size(-1), and it is {D} here.{power}"
+        )
+    total = weights.sum(-1)
+    if close(total, total.mean().expand_as(total), 1e-3) and not close(total, torch.ones_like(total), 1e-3):
+        return f"Each row of the weights sums to {total.mean():.2g}, not to 1. Divide the scores, before the softmax."
+    return ""
+
+
 def low_scores(width: int, D: int) -> tuple[Tensor, Tensor]:
     """Return states (1, 3, width), the last of which is padding, and their mask (1, 3).
 
@@ -103,7 +124,8 @@ def hides_padding(weights: Tensor) -> None:
         not weights.isnan().any(),
         "A row of weights is nan if the scores of real tokens are low, such as −200, and padding has the largest "
         "score: the real tokens' weights are then 0, and so is their sum. Set masked scores to −inf before the "
-        "softmax, and before you take the maximum of the row.",
+        "softmax, and before you take the maximum of the row. With exp and sum, subtract this maximum first, or call "
+        "softmax, which does.",
     )
     expect(
         weights[..., -1].max() < 1e-7,

@@ -144,7 +144,7 @@ REMEDIES: tuple[tuple[type | tuple, str, Advice], ...] = (  # kinds of error, wo
         r"\1 with a dim returns a pair, (values, indices). Add .values.",
     ),
     (NameError, r"^name '(\w+)' is not defined", missing_name),
-    ((TypeError, AttributeError), r"NoneType|masked_fill\(\) received .* got \(bool,", no_value),
+    ((TypeError, AttributeError), r"NoneType|(?:masked_fill|where)\(\) received [\s\S]* got \(bool,", no_value),
     (AttributeError, r"'([\w.]+)' (?:object )?has no attribute '(\w+)'", missing_attribute),
     (
         TypeError,
@@ -178,7 +178,21 @@ REMEDIES: tuple[tuple[type | tuple, str, Advice], ...] = (  # kinds of error, wo
         "if, and, or, not and in need one truth value. Compare an optional argument with None, `is not None`, and "
         "reduce a comparison of tensors with .all() or .any().",
     ),
-    (RuntimeError, r"only supports boolean masks", "This mask holds 1 and 0. Compare it first: mask == 0."),
+    (
+        (RuntimeError, IndexError),
+        r"only supports boolean masks|where expected condition to be a boolean|tensors used as indices must be",
+        "This mask holds 1 and 0. Compare it first: mask == 0.",
+    ),
+    (
+        IndexError,
+        r"shape of the mask .* does not match the shape of the indexed tensor",
+        "In […], a mask needs the full shape. torch.where(…) and masked_fill(…) repeat it where it has size 1.",
+    ),
+    (
+        TypeError,
+        r"unsupported operand type\(s\) for \S+ .*'(Linear|LayerNorm|Embedding|GELU|ReLU|Tanh|Dropout)'",
+        r"A \1 is a module. Call it like a function, with the tensor in parentheses.",
+    ),
     (RuntimeError, r"must match the size of tensor|not broadcastable|shape mismatch", BROADCAST),
     (RuntimeError, r"mat1 and mat2 shapes cannot|Expected size for first two dimensions", PRODUCT),
     (RuntimeError, r"view size is not compatible", "After a transpose, use reshape in place of view."),

@@ -86,7 +86,8 @@ def at_every_size(function: Callable, sizes: dict[str, tuple]) -> Callable:
                 raise
             except Exception as error:
                 found = str(error) if isinstance(error, Hint) else describe_error(error).replace("your", "Your", 1)
-                raise Hint(f"It works for {first}, but not for {name}. {found}") from error
+                where, later = f"It works for {first}, but not for {name}. ", getattr(error, "later", found)
+                raise Hint(where + found, where + later) from error
         return remark
 
     return check_answer

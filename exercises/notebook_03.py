@@ -15,6 +15,7 @@ from exercises.attention import (
     hides_padding,
     low_scores,
     official_model,
+    wrong_scale,
     wrong_weights,
 )
 from exercises.comparison import name_the_mistake
@@ -148,10 +149,14 @@ def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
     right = compute_attention_weights(query, key)
     for hint, wrong in wrong_weights(query, key, 384, 12):
         expect(close(wrong, right) or not close(result, wrong, 1e-4), hint)
-    expect(
-        close(result, right, 1e-4),
-        "The weights are the softmax, over the keys, of query · keyᵀ / √D. Which of your steps differs?",
-    )
+    if not close(result, right, 1e-4):
+        if scale := wrong_scale(result, query @ key.transpose(-2, -1), query.size(-1)):
+            raise Hint(scale)
+        raise Hint(
+            "The weights are the softmax, over the keys, of query · keyᵀ / √D. Which of your steps differs?",
+            "Print each step for the query [[2., 0., 0., 0.]] and the keys [[1., 0., 0., 0.], [0., 5., 0., 0.]]: the "
+            "scores are [[2, 0]], divided by √4 they are [[1, 0]], and softmax turns them into [[0.73, 0.27]].",
+        )
     fits = f"With a mask of shape {masks}, which fits the scores as it is, the result"
     result = run_once(answer, (query, key, mask), torch.clone)
     result = expect_tensor(result, shape, fits, query.dtype)

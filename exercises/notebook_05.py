@@ -107,6 +107,12 @@ comparison(
     x + FeedForward.forward(net, x) | This adds the input. The network returns only the change, and the layer adds it.
     net.output(F.gelu(net.intermediate(x))) | This calls GELU by name. The configuration may choose another activation,
         so call self.activation.
+    F.linear(net.activation(net.intermediate(x)), net.output.weight) | The bias of self.output is missing. Call
+        self.output(…), which adds it.
+    net.output(net.activation(F.linear(x, net.intermediate.weight))) | The bias of self.intermediate is missing. Call
+        self.intermediate(…), which adds it.
+    F.linear(net.activation(F.linear(x, net.intermediate.weight)), net.output.weight) | Both biases are missing. Call
+        self.intermediate(…) and self.output(…), which add them.
     net.output(net.intermediate(x).relu()) | Apply self.intermediate, then self.activation, then self.output.
     """,
     inputs=lambda H, width, activation: (Network(H, width, activation), 2 * torch.randn(2, 3, H)),

@@ -17,8 +17,8 @@ from utils.weights import rename_weight
 SIZES = {"H = 12 and 3 heads": (12, 3), "H = 20 and 5 heads": (20, 5)}
 KINDS = {"float32": torch.float32, "float64": torch.float64}
 BYPASSED = (
-    "The values are right, but {path} is never called. Call it as a function, {path}(…): code that uses its weights "
-    "or its .forward skips the hooks with which notebook 10 records and silences heads."
+    "The values are right, but {path} is never called. Call it as a function, {path}(…). Code that uses its weights or "
+    "its .forward bypasses the module, and then nobody can watch it at work, as later notebooks do."
 )
 VOCAB = ("fly", "flies", "fl", "##ies", "##y", "##ing", "f", "##l", "##i", "##e", "##s", "##n", "##g", "l", "é")
 EXAMPLES = ("flies", "flying", "fly", "flyies", "lies", "f", "é", "flé", "x", "flix", "nf", "flieslies", "lgnies")

@@ -12,7 +12,9 @@ import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
+from string import Template
 
 from torch import nn
 
@@ -21,13 +23,21 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.embeddings import Embeddings
 from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.encoder_layer import FeedForward, TransformerEncoderLayer
-from utils.support.checkpoint import read_checkpoint
+from utils.support.checkpoint import load_reference_model, load_tokenizer, read_checkpoint
 from utils.support.checks import check_shapes, checked_mask
-from utils.support.files import as_path
+from utils.support.comparisons import compare_rungs
+from utils.support.files import as_path, write_file
+from utils.support.reader_input import index_of, text_or_pair, validated
 from utils.tokenization import MAX_CHARACTERS_PER_WORD, WordPieceTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 DRAWING = Path(__file__).with_name("encoder.svg")
+PAGE = Path(__file__).with_name("page.html")
+COURSE, DISTRIBUTION = "Anatomy of a Transformer Encoder", "anatomy-of-a-transformer-encoder"
+LADDER = (  # pairs of different lengths, with an accent and a word that is cut
+    ["I called Ian.", "time flies like an arrow", "an unaffable café"],
+    ["I got his answering machine.", "fruit flies like a banana", "so do seals"],
+)
 MARKER_NOTEBOOK = "01_tokenization.ipynb"  # a folder of notebooks with this file belongs to the series
 
 
@@ -317,3 +327,90 @@ class Drawing:
 def show_parts() -> Drawing:
     """Return a drawing of the encoder, with the reader's parts in colour and links to the notebooks."""
     return Drawing(list(saved_parts()))
+
+
+# The page to show
+
+
+def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawing:
+    """Save a page about the reader's BERT, my_bert.html, and its drawing, my_bert.svg, next to the parts.
+
+    The page shows the `name`, the reader's code, how far the model is from the official one, the ribbons of `text`
+    from `word`, and how similar `texts` are to the first of them. Prints where it is, and returns the drawing.
+    """
+    drawing, parts = show_parts(), saved_parts()
+    if not parts:
+        print("None of the parts is yours yet: solve exercise 3.2 or 5.3, and run this cell again.")
+        return drawing
+    model, name = my_encoder().requires_grad_(False), str(name or "").strip()[:60] or "Somebody"
+    text = " ".join(text_or_pair(text))
+    texts = validated("texts", texts, [text])
+    headline = f"{name} wrote {len(parts)} of the {len(PARTS)} parts of this BERT"
+    verdict, config = measure(model), model.config
+    fields = {"title": headline, "owner": f"{name}’s", "verdict": verdict, "text": texts[0]}
+    path = write_file(
+        folder() / "my_bert.html",
+        Template(PAGE.read_text("utf-8")).substitute(
+            {field: html.escape(value) for field, value in fields.items()},
+            course=course_link(),
+            drawing=drawing.svg(),
+            code="".join(map(show_source, parts, parts.values())),
+            view=show_ribbons(model, text, word),
+            rows=show_similarities(model, texts),
+            **{"H": config.hidden_size, "L": config.num_hidden_layers, "A": config.num_attention_heads},
+        ),
+    )
+    inner = drawing.svg().replace("<svg ", '<svg y="60" ', 1)
+    title = f'<text x="20" y="42" font-size="26" font-family="sans-serif">{html.escape(headline)}</text>'
+    frame = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 860 700"><rect width="860" height="700" fill="#ffffff"/>'
+    )
+    write_file(path.with_suffix(".svg"), f"{frame}{title}{inner}</svg>\n")
+    print(f"{verdict}\nYour page: {path.resolve()}\nIts drawing, to share: {path.with_suffix('.svg').resolve()}")
+    return drawing
+
+
+def measure(model: TransformerEncoder) -> str:
+    """Return a sentence on how far a model is from the official one on three padded pairs of texts."""
+    theirs = load_tokenizer()(*LADDER, padding=True, return_tensors="pt")
+    rungs = compare_rungs(model, load_reference_model().requires_grad_(False), my_tokenizer()(*LADDER), theirs)
+    wrong = [rung for rung, difference in rungs.items() if not difference <= 1e-5]
+    if not wrong:
+        where = f"in the embeddings and in all {model.config.num_hidden_layers} layers"
+        return f"On three pairs of texts, {where}, no number differs from the official BERT’s by more than 0.00001."
+    worst = max(rungs[rung] for rung in wrong)
+    return f"No: it differs by {worst:.2g} from the official BERT. The first difference is here: {wrong[0]}."
+
+
+def course_link() -> str:
+    """Return the name of the course, with a link if this copy has an address."""
+    try:
+        urls = metadata(DISTRIBUTION).get_all("Project-URL") or []
+    except PackageNotFoundError:
+        urls = []
+    return f'<a href="{html.escape(urls[0].split(", ")[-1])}">{COURSE}</a>' if urls else f"<i>{COURSE}</i>"
+
+
+def show_source(name: str, path: Path) -> str:
+    """Return the reader's source of a part as HTML, without what `check` added."""
+    source = path.read_text("utf-8").partition("annotations\n")[2].rpartition("\npart =")[0].strip()
+    return f"<h3>{html.escape(PARTS[name].title)}</h3><pre>{html.escape(source)}</pre>"
+
+
+def show_ribbons(model: TransformerEncoder, text: str, word: str) -> str:
+    """Return the sentence view of a text, from its `word` or, if it is missing, from its first word."""
+    from views import sentence_view  # here: notebooks that show no page start faster
+
+    tokenizer = my_tokenizer()
+    place = index_of(word, [tokenizer.tokens[number] for number in tokenizer.encode(text)])
+    layer, head = min(3, model.config.num_hidden_layers - 1), min(1, model.config.num_attention_heads - 1)
+    return sentence_view(model, tokenizer, text, token=place, layer=layer, head=head)._repr_html_()
+
+
+def show_similarities(model: TransformerEncoder, texts: list[str]) -> str:
+    """Return the rows of a table: the cosine similarity of the first text with each."""
+    from utils.search import embed
+
+    vectors = embed(texts, model, my_tokenizer())
+    rows = zip((vectors @ vectors[0]).tolist(), texts, strict=True)
+    return "".join(f"<tr><td>{cosine:.2f}<td>{html.escape(text)}" for cosine, text in rows)

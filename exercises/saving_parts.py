@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 
 from exercises.part_checks import benchmark_pair, try_part
-from exercises.parts import PARTS, announce, folder, load
+from exercises.parts import PARTS, announce, folder, load, saved_parts
 from utils.support.files import write_file
 
 SLOW = 20  # a part this many times as slow as ours is saved with a note
@@ -40,7 +40,8 @@ def save_part(name: str, answer: Callable) -> str:
     except Exception as error:
         why = f"on its own, it fails ({type(error).__name__}: {error})"
         return f"It cannot become a part of your BERT, though: {why}."
-    return f"That is part {number} of {len(PARTS)} of your BERT.{slowdown_note(name, alone)}"
+    yours = f"{len(saved_parts())} of {len(PARTS)}"
+    return f"It is a part of your BERT now ({yours} are yours).{slowdown_note(name, alone)}"
 
 
 def slowdown_note(name: str, function: Callable) -> str:

@@ -23,11 +23,7 @@ NOTEBOOK = [
     *SET_UP,
 ]
 COMPANION = [  # proofs and solutions
-    (
-        r'"# \d\d · [^"]*: \w+\\n",\n    "\\n",\n    "',
-        f"[![Open in Colab](../images/colab.svg)]({COLAB}) · ",
-        r"(?=\w)",
-    ),
+    (r'"# [^"]*: \w+\\n",\n    "\\n",\n    "', f"[![Open in Colab](../images/colab.svg)]({COLAB}) · ", r"(?=\w)"),
     *SET_UP,
 ]
 ADDRESS_PATTERNS = {
@@ -83,7 +79,7 @@ def patterns_by_file(root: Path) -> dict[str, list[tuple[str, str, str]]]:
     found = {
         f"{folder}/{path.name}": kind
         for folder, kind in kinds.items()
-        for path in sorted((root / folder).glob("[0-9]*.ipynb"))
+        for path in sorted((root / folder).glob("[0-9e]*.ipynb"))
     }
     return ADDRESS_PATTERNS | found
 

@@ -32,9 +32,13 @@ VARIES = "varies"  # tag of a cell that reveals what a training gave, so its num
 REMOVE_INPUT = "remove-input"  # tag of a cell whose code is hidden on slides, as in nbconvert and Jupyter Book
 SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, explains or runs
 FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests of its claims, the solved exercises
+COPIED = re.compile(
+    r"(\d\d)_(.+)"
+)  # the id of a cell that `sync` copies from another notebook: its number, the cell's id
 PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
 STATED_MINUTES = re.compile(r"^#+ (.*)\n(?:[^#\n].*\n|\n)*?\*\*●+ (\d+) min", re.MULTILINE)  # of an exercise
 MINUTES = re.compile(r"^Read \d+ minutes, with exercises \d+", re.MULTILINE)
+MARK = re.compile(r"^## \d:\d\d (?=· )", re.MULTILINE)  # how a heading begins that says when a reader arrives there
 # begins the finished code of an exercise, which is closed on GitHub as well
 OUR_VERSION = "<summary><b>Our version</b></summary>"
 OUR_VERSION_BLOCK = re.compile(rf"<details>\s*{OUR_VERSION}.*?</details>", re.DOTALL)
@@ -53,9 +57,14 @@ METADATA = {
 }
 
 
+def number_of(path: Path) -> str:
+    """Return what the names of a notebook, its proofs and its solutions begin with, such as 03 or evening."""
+    return path.stem.partition("_")[0]
+
+
 def notebook_paths(names: list[str]) -> list[Path]:
     """Return the notebooks whose file names begin with one of `names`, or all, then their proofs and solutions."""
-    paths = [path for folder in FOLDERS for path in sorted((NOTEBOOKS / folder).glob("[0-9]*.ipynb"))]
+    paths = [path for folder in FOLDERS for path in sorted((NOTEBOOKS / folder).glob("[0-9e]*.ipynb"))]
     return [path for path in paths if not names or path.name.startswith(tuple(names))]
 
 
@@ -84,7 +93,7 @@ def execute(path: Path) -> None:
 
 def save_answers(notebook, path: Path) -> None:
     """Move what the cells with `reveal` print and draw into the boxes after them; a figure becomes a file."""
-    folder, number, files = path.parent / ANSWERS, path.name[:2], {}
+    folder, number, files = path.parent / ANSWERS, number_of(path), {}
     for cell, box in answers(notebook.cells):
         names = []
         for index, png in enumerate(figures(cell.outputs), 1):
@@ -229,10 +238,19 @@ def exercise_minutes(cells: list) -> dict[str, int]:
 
 def write_minutes(notebook) -> None:
     """Write the counted minutes where a notebook states them."""
-    stated = "Read {} minutes, with exercises {}".format(*minutes(notebook))
-    for cell in notebook.cells:
+    stated, cells = "Read {} minutes, with exercises {}".format(*minutes(notebook)), notebook.cells
+    for number, cell in enumerate(cells):
         if cell.cell_type == "markdown":
-            cell.source = MINUTES.sub(stated, cell.source)
+            start = reading_time(cells[:number]) + sum(exercise_minutes(cells[:number]).values())
+            text = MINUTES.sub(stated, cell.source)
+            cell.source = MARK.sub(
+                lambda mark, start=start: clock(start + len(mark.string[: mark.start()].split()) / 150), text
+            )
+
+
+def clock(minutes: float) -> str:
+    """Return how a heading begins that a reader reaches after so many minutes."""
+    return "## {}:{:02d} ".format(*divmod(round(minutes), 60))
 
 
 def count_outputs(cell) -> tuple[int, int]:
@@ -322,8 +340,7 @@ def read_module(module: str) -> str:
 
 def utils_definitions(path: Path) -> dict[str, list[str]]:
     """Return the lines of each definition in the utils modules of a notebook, by name."""
-    number = path.name[:2]
-    sources = [read_module(module) for module in BUILT.get(number, {})]
+    sources = [read_module(module) for module in BUILT.get(number_of(path), {})]
     return {
         name: strip_docstrings(node, source.split("\n")) for source in sources for name, node in definitions(source)
     }
@@ -338,11 +355,27 @@ def replace_definitions(source: str, definitions_by_name: dict[str, list[str]]) 
     return "\n".join(lines)
 
 
+def original_source(path: Path, number: str, cell_id: str) -> str:
+    """Return the source of a cell in the notebook of this number next to `path`; ValueError if there is none."""
+    cells = [cell for file in path.parent.glob(f"{number}_*.ipynb") for cell in nbformat.read(file, as_version=4).cells]
+    found = [cell.source for cell in cells if cell.id == cell_id]
+    if len(found) != 1:
+        raise ValueError(
+            f"{path.name} copies the cell {cell_id} of notebook {number}, which has {len(found)}: correct its id"
+        )
+    return found[0]
+
+
 def sync(path: Path, write: bool = True) -> bool:
-    """Replace each definition in a notebook by the one in its utils modules; return whether any differed."""
+    """Replace each definition in a notebook by the one in its utils modules; return whether any differed.
+
+    A cell whose id is 03_ and the id of a cell of notebook 03 is replaced by that cell.
+    """
     notebook, definitions_by_name, changed = nbformat.read(path, as_version=4), utils_definitions(path), False
     for cell in notebook.cells:
         source = convert_finished_code(cell, lambda code: replace_definitions(code, definitions_by_name))
+        if original := COPIED.fullmatch(cell.id):
+            source = original_source(path, *original.groups())
         changed |= source != cell.source
         cell.source = source
     if changed and write:

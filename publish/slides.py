@@ -7,15 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import sphinx_revealjs
 from nbconvert import SlidesExporter
 from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from publish.notebooks import BOX, OUR_VERSION_BLOCK, REMOVE_INPUT, SEMINAR, notebook_paths
-from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, questions, sessions, units
+from publish.notebooks import BOX, NOTEBOOKS, OUR_VERSION_BLOCK, REMOVE_INPUT, SEMINAR, notebook_paths, number_of
+from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, questions, slots, units
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
 
@@ -97,27 +96,15 @@ def add_notes(notebook, number: str) -> None:
     notebook.cells = cells
 
 
-def has_slides(path: Path) -> bool:
-    """Return whether any cell has a slide type; otherwise all cells would be on one slide."""
-    return any("slideshow" in cell.metadata for cell in nbformat.read(path, as_version=4).cells)
-
-
-def has_seminar(path: Path) -> bool:
-    """Return whether the seminar shows any cell of a notebook."""
-    return any(SEMINAR in cell.metadata.get("tags", []) for cell in nbformat.read(path, as_version=4).cells)
-
-
-def make_slides(copy: Path, folder: Path, seminar: bool = False, by: str = "") -> Path:
-    """Write the slides of an executed notebook, or only the seminar's, to `folder`, with all files they need.
+def make_slides(copy: Path, folder: Path, by: str = "") -> Path:
+    """Write the slides of an executed notebook to `folder`, with all files they need.
 
     `by` is a line for the first slide, such as the lecturer's name and the date.
     """
-    number = copy.name[:2]
-    notebook = read_for_seminar(copy, folder) if seminar else read_for_slides(copy, folder / "views")
-    if not seminar:
-        show_exercises(notebook)
+    notebook = read_for_slides(copy, folder / "views")
+    show_exercises(notebook)
     sign(notebook, by)
-    return write_deck(notebook, folder, f"{number}{'-seminar' * seminar}", copy)
+    return write_deck(notebook, folder, number_of(copy), copy)
 
 
 def sign(notebook, by: str) -> None:
@@ -127,25 +114,20 @@ def sign(notebook, by: str) -> None:
     first.source = "\n\n".join([heading, *[by] * bool(by), text])
 
 
-def make_session(copies: list[Path], folder: Path, session: int, by: str = "") -> Path:
-    """Write one deck with the seminar's slides of the executed notebooks of a session."""
-    notebooks = [read_for_seminar(copy, folder) for copy in copies]
-    for copy, notebook in zip(copies, notebooks, strict=True):
+def make_seminar(copies: list[Path], folder: Path, by: str = "") -> Path:
+    """Write one deck with the seminar's slides of executed notebooks, with the questions and notes of the plan."""
+    cells = []
+    for copy in copies:
+        number, notebook = number_of(copy), read_for_slides(copy, folder / "views")
+        keep_seminar_cells(notebook)
+        add_questions(notebook, number)
+        add_notes(notebook, number)
         for cell in notebook.cells:
-            cell.id = f"{copy.name[:2]}-{cell.id}"[:64]  # two notebooks may use the same cell id
-    first, *others = notebooks
-    first.cells += [cell for notebook in others for cell in notebook.cells]
-    sign(first, by)
-    return write_deck(first, folder, f"seminar-{session}", copies[0])
-
-
-def read_for_seminar(copy: Path, folder: Path):
-    """Read the seminar's cells of an executed notebook, with the questions and notes of the plan."""
-    notebook = read_for_slides(copy, folder / "views")
-    keep_seminar_cells(notebook)
-    add_questions(notebook, copy.name[:2])
-    add_notes(notebook, copy.name[:2])
-    return notebook
+            cell.id = f"{number}-{cell.id}"[:64]  # two notebooks may use the same cell id
+        cells += notebook.cells
+    notebook.cells = cells
+    sign(notebook, by)
+    return write_deck(notebook, folder, SEMINAR, copies[0])
 
 
 def write_deck(notebook, folder: Path, name: str, copy: Path) -> Path:
@@ -178,35 +160,26 @@ def write_deck(notebook, folder: Path, name: str, copy: Path) -> Path:
 
 
 def main() -> str | None:
-    """Make the slides of the given notebooks; return an error message or None.
-
-    --seminar keeps only the seminar's slides, --session=1 makes one deck of a session's notebooks, and --by signs it.
-    """
+    """Make the slides of the given notebooks, or one deck of the seminar; return an error message or None."""
     parser = argparse.ArgumentParser(prog="python -m publish.slides", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="03", help="the number of a notebook")
-    parser.add_argument("--seminar", action="store_true", help="only the slides that the seminar shows")
-    choices = range(1, len(sessions()) + 1)
-    parser.add_argument("--session", type=int, choices=choices, help="one deck with all slides of a session")
+    parser.add_argument("names", nargs="*", metavar="03", help="the number of a notebook, or evening")
+    parser.add_argument("--seminar", action="store_true", help="one deck of the seminar's second session")
     parser.add_argument("--by", default="", metavar="'Ada Berg, 1 December'", help="a line for the first slide")
     options = parser.parse_args()
-    seminar, names = options.seminar, options.names
-    if options.session:
-        slots = sessions()[options.session - 1]
-        numbers = dict.fromkeys(row.notebook for slot in slots for row in slot.rows if row.is_section)
-        names, seminar = [f"{number}_" for number in numbers], True
-    paths = [path for path in notebook_paths(names) if path.parent.name == "notebooks"]
+    names = options.names
+    if options.seminar:
+        names = [
+            f"{number}_" for number in dict.fromkeys(row.notebook for slot in slots() for row in slot.rows) if number
+        ]
+    paths = [path for path in notebook_paths(names) if path.parent == NOTEBOOKS]
     if not names or not paths:
         return "no notebook chosen: pass its number, as in make slides NB=03"
-    if unchosen := [path.name for path in paths if not has_slides(path)]:
-        return f"no slides in {', '.join(unchosen)}: set its cells' slide types in JupyterLab's property inspector"
-    if seminar and (without := [path.name for path in paths if not has_seminar(path)]):
-        return f"the seminar does not use {', '.join(without)}: run make slides without ARGS=--seminar"
     copies = execute(paths, BUILD / "executed_for_slides", LARGER_TEXT)
-    if options.session:
-        print(make_session(copies, SITE / "slides", options.session, options.by))
+    if options.seminar:
+        print(make_seminar(copies, SITE / "slides", options.by))
         return None
     for copy in copies:
-        print(make_slides(copy, SITE / "slides", seminar, options.by))
+        print(make_slides(copy, SITE / "slides", options.by))
     return None
 
 

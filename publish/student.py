@@ -35,7 +35,8 @@ LINK = r"\[([^\[\]]*)\]\(([^()\s#]+)(?:#[^()\s]*)?\)"
 IN_BRACKETS = re.compile(rf"\s*\({LINK}\)")
 README = """# Anatomy of a Transformer Encoder
 
-**Build BERT in {count} notebooks.** Go through them in order; from 10 on, take what interests you.
+**Build BERT in {count} notebooks.** Go through them in order; from 10 on, take what interests you. With one
+evening, take [BERT in an evening](notebooks/evening.ipynb).
 
 ## Start
 

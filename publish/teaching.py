@@ -10,16 +10,7 @@ from functools import cache
 
 import nbformat
 
-from publish.notebooks import (
-    NOTEBOOKS,
-    ROOT,
-    SEMINAR,
-    count_outputs,
-    exercise_minutes,
-    minutes,
-    notebook_paths,
-    reading_time,
-)
+from publish.notebooks import NOTEBOOKS, ROOT, SEMINAR, exercise_minutes, minutes, notebook_paths, reading_time
 
 README = ROOT / "README.md"
 SEMINAR_PAGE, COURSE_PAGE = ROOT / "docs" / "TEACHING.md", ROOT / "docs" / "COURSE.md"
@@ -30,7 +21,6 @@ CHECKED = re.compile(r'check\("([\d.]+)"')
 README_ROW = re.compile(r"^\| \[.*\]\(notebooks/(\d\d_\w+\.ipynb)\) .*\| \d+ / \d+ \|$", re.MULTILINE)
 START, END = "<!-- hours: written by make rehearse -->", "<!-- end of hours -->"
 EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
-SESSION = re.compile(r"^## The seminar: session \d+$", re.MULTILINE)
 VOTE = re.compile("^prediction = ", re.MULTILINE)
 TALK = re.compile(r"^- \*\*(Ask|Expect|Answer)\.\*\* (.*)$")
 IN_CLASS = re.compile(r"^\*\d+ min (.*) · \d+ the notebooks? · \d+ (exercises? .*?) in pairs · .*\*$")
@@ -39,7 +29,6 @@ STARTS_A_SLIDE = ("slide", "subslide")
 UNIT, SPARE = 90, 5
 FIRST_WEEK = "how the course works"  # this unit has no open question
 BEFORE, ON_THE_COURSE, A_QUESTION = 10, 5, 8  # minutes of a unit besides its notebook
-A_RUN, A_PREDICTION, A_VIEW, A_PICTURE = 0.25, 2, 2, 0.7
 
 
 @dataclass
@@ -102,9 +91,9 @@ def plans(text: str) -> list[Plan]:
     return found
 
 
-def sessions() -> list[list[Plan]]:
-    """Return the slots of each session of the seminar."""
-    return [plans(part) for part in SESSION.split(SEMINAR_PAGE.read_text("utf-8"))[1:]]
+def slots() -> list[Plan]:
+    """Return the slots of the seminar's second session; the first is the notebook of the evening."""
+    return plans(SEMINAR_PAGE.read_text("utf-8"))
 
 
 def units() -> list[Plan]:
@@ -156,12 +145,6 @@ def section(cells: list, heading: str) -> list:
     depth = max(2, level(cells[start]))  # the text under the title ends at the first section
     ends = [index for index, cell in enumerate(cells) if index > start and 0 < level(cell) <= depth]
     return cells[start : (ends or [len(cells)])[0]]
-
-
-def words(cells: list) -> int:
-    """Count the words of text cells, without tables."""
-    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
-    return sum(len(line.split()) for text in texts for line in text.splitlines() if not line.startswith("|"))
 
 
 def with_seminar_tag(cells: list) -> list:
@@ -228,7 +211,7 @@ def question(plan: Plan, row: Row) -> Question | None:
 
 def questions(number: str) -> list[Question]:
     """Return the questions on the seminar's slides of a notebook."""
-    rows = [(plan, row) for session in sessions() for plan in session for row in plan.rows]
+    rows = [(plan, row) for plan in slots() for row in plan.rows]
     return [found for plan, row in rows if row.notebook == number and (found := question(plan, row))]
 
 
@@ -238,7 +221,7 @@ def notes(number: str) -> dict[str, str]:
     The notes of a row that asks its slot's question begin with it. A row without a section is added to the one before.
     """
     found, start = {}, ""
-    for plan in (plan for session in sessions() for plan in session):
+    for plan in slots():
         for row in (row for row in plan.rows if row.notebook == number):
             late = IF_THERE_IS_TIME * row.if_there_is_time
             if row.is_section:
@@ -250,24 +233,6 @@ def notes(number: str) -> dict[str, str]:
             elif start:
                 found[start] += f" · then, {late}{row.minutes} min, {row.heading}: {row.text}"
     return found
-
-
-def slot_minutes(row: Row) -> float:
-    """Estimate the minutes of a row of a slot: 130 words a minute, cells, pictures, and work of the class.
-
-    A cell that is run takes 15 seconds, a prediction 2 minutes, a still picture 0.7, and an interactive view or figure
-    2, or the time that the row gives to the class if that is longer.
-    """
-    code = [cell for cell in seminar_cells(row) if cell.cell_type == "code"]
-    interactive, still = (sum(counts) for counts in zip((0, 0), *map(count_outputs, code), strict=True))
-    lecture = words(seminar_cells(row)) / 130 + A_RUN * len(code) + A_PREDICTION * count_votes(code) + A_PICTURE * still
-    return lecture + max(class_minutes(row), A_VIEW * interactive)
-
-
-def question_minutes(plan: Plan, row: Row) -> float:
-    """Estimate the minutes of the question and answer that slides add to a row of a slot."""
-    found = question(plan, row)
-    return sum(len(text.split()) for text in found.texts) / 130 if found else 0
 
 
 def unit_cells(plan: Plan) -> dict[int, list]:
@@ -287,7 +252,7 @@ def unit_cells(plan: Plan) -> dict[int, list]:
 def rehearse(plan: Plan) -> list[tuple[Row, float]]:
     """Return the rows of a plan, each with the minutes that it takes."""
     if not plan.is_unit:
-        return [(row, slot_minutes(row) + question_minutes(plan, row)) for row in plan.rows]
+        return [(row, class_minutes(row) + reading_time(seminar_cells(row))) for row in plan.rows]
     own = unit_cells(plan)
     return [(row, class_minutes(row) + reading_time(own.get(number, []))) for number, row in enumerate(plan.rows)]
 
@@ -352,10 +317,10 @@ def update_plans(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def numbered_series() -> dict[str, tuple[int, int, set[str]]]:
-    """Return the numbered notebooks by file name, in order: minutes to read, with exercises, and their exercises."""
+def main_notebooks() -> dict[str, tuple[int, int, set[str]]]:
+    """Return the notebooks by file name, in order: minutes to read, with exercises, and their exercises."""
     found = {}
-    for path in (path for path in notebook_paths([]) if path.parent == NOTEBOOKS and path.name[0].isdigit()):
+    for path in (path for path in notebook_paths([]) if path.parent == NOTEBOOKS):
         notebook = nbformat.read(path, as_version=4)
         tagged = (cell.source for cell in notebook.cells if "exercise" in cell.metadata.get("tags", []))
         found[path.name] = *minutes(notebook), {number for source in tagged for number in CHECKED.findall(source)}
@@ -363,21 +328,22 @@ def numbered_series() -> dict[str, tuple[int, int, set[str]]]:
 
 
 def update_readme(text: str, series: dict[str, tuple[int, int, set[str]]]) -> str:
-    """Return README with the minutes of these notebooks in its table, and between its markers their number and hours.
+    """Return README with the minutes of these notebooks, and between its markers the numbered ones' number and hours.
 
-    ValueError unless each notebook has a row, no other file has one, and the markers occur once.
+    ValueError unless each numbered notebook has a row, no other such file has one, and the markers occur once.
     """
-    if sorted(README_ROW.findall(text)) != sorted(series):
-        raise ValueError(f"README needs a row for each of {', '.join(series)} in its table, and no other")
+    numbered = {name: row for name, row in series.items() if name[0].isdigit()}
+    if sorted(README_ROW.findall(text)) != sorted(numbered):
+        raise ValueError(f"README needs a row for each of {', '.join(numbered)} in its table, and no other")
     for name, (read, whole, _) in series.items():
         text = re.sub(rf"(?m)^(\| \[.*/{re.escape(name)}\) .*\| )\d+ / \d+ \|$", rf"\g<1>{read} / {whole} |", text)
     hours = [
         [f"{round(sum(row[column] for row in part) / 30) / 2:g}" for column in (0, 1)]
-        for part in ([*series.values()], [*series.values()][:10])
+        for part in ([*numbered.values()], [*numbered.values()][:10])
     ]
-    exercises = len(set().union(*(numbers for *_, numbers in series.values())))
+    exercises = len(set().union(*(numbers for *_, numbers in numbered.values())))
     sentences = (
-        f"All {len(series)} notebooks take {hours[0][0]} hours to read, {hours[0][1]} with their {exercises} "
+        f"All {len(numbered)} notebooks take {hours[0][0]} hours to read, {hours[0][1]} with their {exercises} "
         f"exercises. The core, 00 to 09, takes {hours[1][0]} hours to read, {hours[1][1]} with exercises."
     )
     before, *rest = text.split(START)
@@ -388,7 +354,7 @@ def update_readme(text: str, series: dict[str, tuple[int, int, set[str]]]) -> st
 
 def main() -> None:
     """Update the plans and README, and print the minutes of each plan and of its rows."""
-    README.write_text(update_readme(README.read_text("utf-8"), numbered_series()), "utf-8")
+    README.write_text(update_readme(README.read_text("utf-8"), main_notebooks()), "utf-8")
     for page in (SEMINAR_PAGE, COURSE_PAGE):
         page.write_text(update_plans(page.read_text("utf-8")), "utf-8")
         for plan in plans(page.read_text("utf-8")):

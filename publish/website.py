@@ -29,6 +29,7 @@ from publish.notebooks import (
     is_folded,
     join_streams,
     notebook_paths,
+    number_of,
     reveals_answer,
     run,
     save,
@@ -320,9 +321,7 @@ def make_explorer(copies: list[Path], folder: Path) -> Path | None:
     from explorer import explorer  # imported here, because slides do not need its packages
     from publish.type_bert import build as type_bert
 
-    pages = {
-        path.stem.partition("_")[0]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name not in FOLDERS
-    }
+    pages = {number_of(path): f"notebooks/{path.stem}.html" for path in copies if path.parent.name not in FOLDERS}
     shutil.rmtree(folder, ignore_errors=True)
     for name, make in (("explorer.html", explorer.build), (type_bert.PAGE, type_bert.build)):
         try:

@@ -196,7 +196,8 @@ def check_other(sentence: Sentence, before: Sequence[Sentence]) -> Sentence:
         sizes = (f"{len(each.layers)} layers × {each.weights.size(1)} heads" for each in (first, sentence))
         raise ValueError(f"other must have as many layers and heads, {next(sizes)}, got {next(sizes)}")
     for earlier in before:
-        if sentence.tokens == earlier.tokens and torch.equal(sentence.weights, earlier.weights):
+        same = sentence.model == earlier.model and sentence.tokens == earlier.tokens  # two models may agree
+        if same and torch.equal(sentence.weights, earlier.weights):
             text = f"{' '.join(sentence.tokens)!r:.80}"
             raise ValueError(f"other repeats the tokens {text}, with the same weights: exchange a word, or the model")
     return sentence
@@ -322,6 +323,8 @@ def title_of(sentences: Sequence[Sentence], compared: tuple[Tensor, Tensor] | No
     if token not in drawn.ids[1]:
         return f"{quoted(names[token])} is in one text only"
     change = compared[1][layer, head, token] - compared[0][layer, head, token]
+    if f"{float(change.abs().sum()) / 2:.2f}" == "0.00":
+        return f"{quoted(names[token])} gives the same in both"
     lost, won = int(change.argmin()), int(change.argmax())
     source, goal = names[lost] or drawn.names[1][lost], drawn.names[1][won] or names[won]
     moved = f"{float(change.abs().sum()) / 2:.2f} of the attention of {quoted(names[token])} moves"

@@ -182,7 +182,7 @@ def names_checked(number: str, among: Sequence[Cell]) -> set[str]:
 def solution_cells(original: Path) -> list[Cell]:
     """Return the code cells of a notebook's published solutions; none in a student's copy, which has no solutions."""
     with contextlib.suppress(ValueError):
-        return read_cells(ROOT / "notebooks" / "solutions" / f"{original.stem[:2]}_solutions.ipynb")
+        return read_cells(ROOT / "notebooks" / "solutions" / f"{original.stem.partition('_')[0]}_solutions.ipynb")
     return []
 
 

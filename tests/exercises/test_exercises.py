@@ -14,7 +14,7 @@ import torch
 from exercises import check, find_check
 from exercises.framework import CHECKS, CORRECT, PART_NAMES, SIZES, WRONG, verdict
 from exercises.prediction import PREDICTIONS
-from tests.exercises.answers import Answer, right_answers, wrong_answers
+from tests.exercises.answers import Answer, chapter_of, right_answers, wrong_answers
 from tests.exercises.faults import made_by_machine
 from tests.exercises.misconceptions import MEASURED, hint_of
 from tests.helpers import ROOT
@@ -170,16 +170,16 @@ def test_every_check_has_cases():
     assert set(CHECKS) == set(NUMBERS)
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9e]*.ipynb")), ids=lambda path: path.stem)
 def test_notebook_outputs_of_stubs_and_solutions(path):
     """Check the saved outputs, which nbval reproduces: stubs are not attempted, solutions are correct."""
     stubs = exercise_cells(path)
-    solutions = exercise_cells(NOTEBOOKS / "solutions" / f"{path.name[:2]}_solutions.ipynb")
+    solutions = exercise_cells(NOTEBOOKS / "solutions" / f"{path.stem.partition('_')[0]}_solutions.ipynb")
     assert len(stubs) >= 2
     assert (
         set(stubs)
         == set(solutions)
-        == {number for number in NUMBERS if int(number.split(".")[0]) == int(path.name[:2])}
+        == ({number for number in NUMBERS if chapter_of(number) == path.name[:2]} or {"3.2", "5.3"})  # of the evening
     )
     for number in stubs:
         assert f"Exercise {number}: not attempted yet" in stubs[number][1]

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from exercises import check
 from exercises.framework import Hint
 from exercises.part_checks import try_part
 from exercises.parts import (
+    LADDER,
     MARKER_NOTEBOOK,
     PARTS,
     folder,
@@ -24,16 +26,19 @@ from exercises.parts import (
     my_classifier,
     my_encoder,
     my_tokenizer,
+    save_page,
     saved_parts,
     show_parts,
     with_parts,
 )
 from exercises.saving_parts import benchmark_pair, save_part, standalone_source
-from tests.exercises.parts import RIGHT, WRONG
+from tests.exercises.parts import RIGHT, SPOILED, WRONG
 from tests.helpers import ROOT, TINY, ragged_batch, shaken
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 from utils.search import embed
+from utils.support.checkpoint import load_reference_model, load_tokenizer, read_checkpoint
+from utils.support.comparisons import compare_rungs
 from utils.support.onnx import OnnxModel, export_onnx
 
 TEXTS = ["I called Ian. I got his answering machine.", "time flies", "a"]
@@ -81,8 +86,8 @@ CHOSEN = [
 
 @pytest.mark.parametrize("chosen", CHOSEN, ids=len)
 def test_model_with_parts_gives_the_same(mine, encoder, tokenizer, chosen):
-    for name in chosen:
-        assert save_part(name, RIGHT[name]).startswith(f"That is part {list(PARTS).index(name) + 1} of 9")
+    for count, name in enumerate(chosen, 1):
+        assert save_part(name, RIGHT[name]).startswith(f"It is a part of your BERT now ({count} of 9 are yours).")
     assert tuple(saved_parts()) == chosen
     batch = my_tokenizer()(TEXTS, ["Yes.", "No, it does not.", "b"])
     assert torch.equal(batch["input_ids"], tokenizer(TEXTS, ["Yes.", "No, it does not.", "b"])["input_ids"])
@@ -368,3 +373,65 @@ def test_model_with_parts_exports_to_onnx(both, tmp_path):
         with torch.inference_mode():
             wanted = torch.stack(finished(**batch, output_hidden_states=True).hidden_states)
         torch.testing.assert_close(found[:, real], wanted[:, real], rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize(("name", "spoiled"), SPOILED, ids=lambda item: getattr(item, "source", item))
+def test_a_part_made_wrong_alone_turns_the_ladder_red(name, spoiled, tokenizer):
+    part, tokenizer = spoiled.make(), copy.copy(tokenizer)
+    config, weights = read_checkpoint()
+    model = TransformerEncoder(config)
+    assert install(name, part, tokenizer if name == "word_pieces" else model)
+    model.load_bert_weights(weights)
+    theirs = load_tokenizer()(*LADDER, padding=True, return_tensors="pt")
+    yours = tokenizer(*LADDER)
+    if name == "word_pieces":
+        assert not torch.equal(yours["input_ids"], theirs["input_ids"])
+        return
+    rungs = compare_rungs(model.eval(), load_reference_model(), yours, theirs)
+    assert len(rungs) == 13
+    assert sum(difference > 1e-5 for difference in rungs.values()) > 5
+
+
+PART = """# Part 3
+from __future__ import annotations
+
+import math
+
+def weights(query, key, attention_mask=None):  # <mine>
+    scores = query @ key.transpose(-2, -1) / math.sqrt({})
+    if attention_mask is not None:
+        scores = scores.masked_fill(attention_mask == 0, -math.inf)
+    return scores.softmax(dim=-1)
+
+part = weights
+"""
+
+
+@pytest.mark.parametrize(("divisor", "agrees"), [("query.size(-1)", True), ("33", False)])
+def test_the_page_measures_the_readers_model(mine, divisor, agrees, capsys):
+    mine.mkdir()
+    (mine / "attention_weights.py").write_text(PART.format(divisor), "utf-8")
+    texts = ["time flies <b>", "the hours pass quickly"]
+    drawing = save_page("Ada & Co", "It was too tired.", texts)
+    page, drawn = ((mine / f"my_bert.{kind}").read_text("utf-8") for kind in ("html", "svg"))
+    assert drawing.names == ["attention_weights"]
+    assert ("no number differs from the official BERT" in page) == agrees
+    assert ("it differs by 0." in page) == (not agrees)
+    assert ("The first difference is here: layer 0, attention weights." in page) == (not agrees)
+    for text in (page, drawn):
+        assert "Ada &amp; Co wrote 1 of the 9 parts of this BERT" in text
+    assert "# &lt;mine&gt;" in page
+    assert "<td>1.00<td>time flies &lt;b&gt;" in page
+    assert "import math" in page
+    assert len(page) <= 200_000
+    assert set(re.findall(r"https?://[^\s\"'&<]+", page)) <= {"http://www.w3.org/2000/svg"}
+    assert str(mine / "my_bert.html") in capsys.readouterr().out
+
+
+def test_a_page_without_parts_or_with_odd_input(mine, capsys):
+    assert save_page("", "", []).names == []
+    assert "None of the parts is yours yet" in capsys.readouterr().out
+    mine.mkdir()
+    (mine / "attention_weights.py").write_text(PART.format("query.size(-1)"), "utf-8")
+    save_page(None, None, None, None)
+    assert "Somebody wrote 1 of the 9 parts" in (mine / "my_bert.html").read_text("utf-8")

@@ -48,7 +48,7 @@ def import_everything() -> None:
 
 def import_statements() -> Iterator[str]:
     """Yield the import statements of all notebooks, without cells that have an IPython magic."""
-    for path in NOTEBOOKS.rglob("[0-9]*.ipynb"):
+    for path in NOTEBOOKS.rglob("[0-9e]*.ipynb"):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             with contextlib.suppress(SyntaxError):
                 for node in ast.walk(ast.parse("".join(cell["source"]))):

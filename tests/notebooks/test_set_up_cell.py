@@ -20,7 +20,7 @@ from publish.badges import Address
 from tests.helpers import ROOT
 from tests.repository import PACKAGES, set_up_cell
 
-NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9e]*.ipynb"))
 PIP = """
 import os, pathlib, sys
 with open("noted", "a") as file:

@@ -10,8 +10,7 @@ from publish.notebooks import REMOVE_INPUT, is_folded, reveals_answer
 from tests.helpers import ROOT
 from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
 
-CHOSEN = [f"{number:02d}" for number in range(16)]  # notebooks with slides
-SERIES = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in CHOSEN]
+SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 KINDS = SHOWN | {"notes", "skip"}
 WIDTH, LINES = 83, 22  # characters and lines of code at 24 px on a slide of 1280 × 720
 FOR_READERS = re.compile(r"Read \d+ minutes|colab\.svg|[Rr]un (the next cell|both cells|the cells above)|Sources\*\*")

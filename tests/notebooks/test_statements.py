@@ -1,5 +1,6 @@
 """Measure the numbers in prose and drawings that no cell prints: mostly weights that a view shows under the pointer."""
 
+import copy
 import functools
 import json
 import re
@@ -12,12 +13,13 @@ from torch.nn import functional as F
 from exercises.parts import DRAWING
 from tests.helpers import ROOT
 from utils.encoder import TransformerEncoder
+from utils.search import embed
 from utils.support.datasets import DATA
 from utils.tokenization import WordPieceTokenizer
 
 IAN, CAT = ("I called Ian. I got his answering machine.",), ("The hungry cat chased a small mouse.",)
 STREET = "The animal didn't cross the street because it was too {}."
-TIRED, NARROW = ((STREET.format(last),) for last in ("tired", "narrow"))
+TIRED, WIDE, NARROW = ((STREET.format(last),) for last in ("tired", "wide", "narrow"))
 PASSIVE = ("The street wasn't crossed by the animal because it was too tired.",)
 PAIR = ("time flies like an arrow", "fruit flies like a banana")
 # a text; the weights in a sentence of it, each with its texts, layer, head and two words; and that sentence
@@ -32,15 +34,18 @@ WEIGHTS = [
     ("04", [(PAIR, 2, 8, "like", "arrow"), (PAIR, 2, 8, "like, again", "banana")],
      'at "arrow" with {} and at "banana" with {}'),
     ("04", [(PAIR, 2, 8, "an", "arrow"), (PAIR, 2, 8, "a", "banana")], '"an" {}, "a" {}'),
+    ("evening", [(text, 3, 1, "it", word) for text in (TIRED, WIDE) for word in ("animal", "street", "[CLS]")],
+     "| … too tired | {} | {} | {} | | … too wide | {} | {} | {} |"),
 ]  # fmt: skip
 
 
 @functools.cache
 def prose(name: str) -> str:
-    """Return the text of the text cells of a notebook and its proofs, in one line."""
-    paths = [*(ROOT / "notebooks").glob(f"{name}_*.ipynb"), ROOT / "notebooks" / "proofs" / f"{name}_proofs.ipynb"]
+    """Return the text cells of a notebook and its proofs, in one line."""
+    paths = [*(ROOT / "notebooks").glob(f"{name}*.ipynb"), ROOT / "notebooks" / "proofs" / f"{name}_proofs.ipynb"]
     cells = [cell for path in paths if path.exists() for cell in nbformat.read(path, as_version=4).cells]
-    return " ".join("\n".join(cell.source for cell in cells if cell.cell_type == "markdown").split())
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return " ".join(text.split())
 
 
 def drawn(name: str) -> list[str]:
@@ -122,6 +127,37 @@ def test_vectors_of_flies_are_most_similar(tokenizer, encoder):
     assert unlike.max() < flies
     assert f"It is {flies:.2f}." in prose("06")
     assert f"have only {unlike.mean():.2f} on average at the end" in prose("06")
+
+
+def test_numbers_of_the_evening(tokenizer, encoder):
+    text = prose("evening")
+    batch = tokenizer(TIRED[0])
+    tokens = [tokenizer.tokens[number] for number in batch["input_ids"][0].tolist()]
+    with torch.inference_mode():
+        given = torch.stack(encoder(**batch, output_attentions=True).attentions)[:, 0, :, tokens.index("it")]
+        verbs = [encoder(**tokenizer(one)).last_hidden_state[0, 2] for one in (PAIR[0], "he flies like a bird")]
+    to_animal = given[:, :, tokens.index("animal")].flatten()
+    assert to_animal.argmax() == 3 * 12 + 1
+    assert f"half of them give it {to_animal.median():.2f} or less" in text
+    assert f"its similarity with the first one is only {F.cosine_similarity(*verbs, dim=0):.2f}" in text
+    for numbers in ((1, 3, 5), (1, 6, 5)):
+        normal = [f"{x:.2f}".replace("-", "−") for x in F.layer_norm(torch.tensor(numbers).float(), (3,)).tolist()]
+        assert f"({', '.join(normal)})".replace("0.00", "0") in text
+    for first, same, opposite in re.findall(r"\| ([^|]*) \| ([^|]*, \S*) \| ([^|]*, \S*) \|", text):
+        texts, numbers = zip(*(cell.replace("*", "").rsplit(", ", 1) for cell in (same, opposite)), strict=True)
+        vectors = embed([first, *texts], encoder, tokenizer)
+        assert [f"{vectors[0] @ vector:.2f}" for vector in vectors[1:]] == list(numbers), first
+
+
+def test_the_head_that_looks_back_needs_the_positions(tokenizer, encoder):
+    """The evening says so: with the same row for all positions, the pattern of head 0-2 is gone."""
+    changed, batch = copy.deepcopy(encoder), tokenizer(PAIR[1])
+    with torch.inference_mode():
+        rows = changed.embeddings.position_embeddings.weight
+        rows.copy_(rows.mean(dim=0, keepdim=True))
+        before, after = (one(**batch, output_attentions=True).attentions[0][0, 2] for one in (encoder, changed))
+    assert before.diagonal(-1).min() > 0.99
+    assert after.diagonal(-1).mean() < 0.5
 
 
 def test_ids_in_drawings_are_right(tokenizer):

@@ -21,7 +21,7 @@ PROGRAMS = ("explorer", "scripts", "publish", "benchmarks")
 READER = ["utils", "views", "exercises", "notebooks"]
 FOLDERS = (*READER, *PROGRAMS)
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
-NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9e]*.ipynb"))
 # torch.load and joblib unpickle, which can run any code; a shell may execute parts of its input
 FORBIDDEN_CALLS = {"torch.load", "pickle.load", "pickle.loads", "joblib.load", "os.system", "os.popen", "eval", "exec"}
 FORBIDDEN_OPTIONS = {"shell", "trust_remote_code", "allow_pickle"}

@@ -215,7 +215,7 @@ def test_deck_follows_slide_types_and_tags(tmp_path):
         assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()
 
 
-def test_session_is_one_deck_with_the_notes_of_the_plan(tmp_path, monkeypatch):
+def test_seminar_is_one_deck_with_the_notes_of_the_plan(tmp_path, monkeypatch):
     for name, title in (("05_a", "Word"), ("06_b", "Stack")):
         cells = [
             on_slide(text(f"# {title}\n\ntold"), "slide", "seminar"),
@@ -229,9 +229,9 @@ def test_session_is_one_deck_with_the_notes_of_the_plan(tmp_path, monkeypatch):
     asked = {"05": [Question("Why?", "So.", True, "cell-0", "cell-2")], "06": []}
     monkeypatch.setattr(slides, "questions", asked.get)
     copies = [tmp_path / "05_a.ipynb", tmp_path / "06_b.ipynb"]
-    path = slides.make_session(copies, tmp_path / "deck", 2)
+    path = slides.make_seminar(copies, tmp_path / "deck")
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    assert path.name == "seminar-2.html"
+    assert path.name == "seminar.html"
     notes = [[note.text.strip() for note in part.select("aside.notes")] for part in page.select(".slides > section")]
     assert notes == [["4 min · of 05", "said of Word"], ["4 min · of 06", "said of Stack"]]
     assert [title.text for title in page.select("h1")] == ["Word", "Stack"]
@@ -242,15 +242,6 @@ def test_session_is_one_deck_with_the_notes_of_the_plan(tmp_path, monkeypatch):
     ]
     anchors = [tag["id"] for tag in page.select("[id]")]
     assert len(anchors) == len(set(anchors))
-
-
-def test_notebook_without_slide_types_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    path = tmp_path / "notebooks" / "05_a.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[text("# Title")]), path)
-    monkeypatch.setattr(slides, "notebook_paths", lambda names: [path])
-    monkeypatch.setattr(slides.sys, "argv", ["slides", "05"])
-    assert slides.main() == "no slides in 05_a.ipynb: set its cells' slide types in JupyterLab's property inspector"
 
 
 def test_pages_show_code_that_slides_hide(tmp_path):

@@ -222,6 +222,8 @@ def test_index_of_falls_back_to_first_word(capsys):
     assert index_of("his", ["[CLS]", "i", "see", "[SEP]"]) == 1
     assert capsys.readouterr().out == "“his” is not among these tokens, so this cell follows “i”\n"
     assert index_of("his", ["[CLS]", "[SEP]"]) == 0
+    assert index_of(None, ["[CLS]", "a", "[SEP]"]) == 1
+    assert capsys.readouterr().out == "“None” is not among these tokens, so this cell follows “a”\n"
     with pytest.raises(ValueError, match="there are no tokens to look at"):
         index_of("his", [])
 
@@ -359,6 +361,9 @@ def test_first_words_prints_what_it_cuts(text, most, count, capsys):
         (70.4, 70),
         (("##ies", "fl"), ["##ies", "fl"]),
         ("good", "good"),
+        (" Attention Weights", "attention weights"),
+        ("4", 4),
+        ("0,5", 0.5),
     ],
 )
 def test_reveal_accepts_prediction_within_rounding(prediction, actual, capsys):
@@ -378,7 +383,8 @@ def test_reveal_accepts_prediction_within_rounding(prediction, actual, capsys):
         (71, 70),
         (float("nan"), 0.5),
         ("many", 0.5),
-        ("0.5", 0.5),
+        ("0.5", 0.6),
+        ("many words", "words"),
         (["fl", "##ies"], ["##ies", "fl"]),
         ("##ies", ["##ies", "fl"]),
         (torch.ones(2, 2), [1.0, 1.0]),

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from publish.notebooks import number_of
 from tests.helpers import ROOT
 from tests.repository import ADDED, ADDED_BY_13, NAME, bare_python, build_wheel, canonical, pack_project, write_notebook
 
-SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 LIST = os.environ.get("COLAB")
-CHOSEN = [*(f"{number:02}" for number in range(10)), "13"] if LIST else ["00", "02"]
-FULL = [path for path in SERIES if path.name[:2] in CHOSEN]
+CHOSEN = [*(f"{number:02}" for number in range(10)), "13", "evening"] if LIST else ["00", "02", "evening"]
+FULL = [path for path in SERIES if number_of(path) in CHOSEN]
 # Build the project with the installed setuptools, without downloads.
 OFFLINE = {} if LIST else {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}
 

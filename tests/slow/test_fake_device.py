@@ -10,7 +10,7 @@ import pytest
 from tests.helpers import ONE_THREAD, ROOT
 from tests.slow import fake_device
 
-NOTEBOOKS = sorted(path.relative_to(ROOT) for path in (ROOT / "notebooks").rglob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted(path.relative_to(ROOT) for path in (ROOT / "notebooks").rglob("[0-9e]*.ipynb"))
 FUSED = "growth = {"  # start of notebook 04's cell on fused attention, which this device lacks
 ONES = "import torch; near, away = torch.ones(2, 3), torch.ones(2, 3, device='far'); "
 

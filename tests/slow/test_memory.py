@@ -10,17 +10,18 @@ import psutil
 import pytest
 from nbclient import NotebookClient
 
+from publish.notebooks import number_of
 from tests.helpers import ROOT
 
 TABLE = re.findall(
-    r"^\| ([\d, ]+) \| (?:[\d.]+–)?([\d.]+) GB \|$", (ROOT / "docs" / "ROOMS.md").read_text("utf-8"), re.M
+    r"^\| ([\w, ]+) \| (?:[\d.]+–)?([\d.]+) GB \|$", (ROOT / "docs" / "ROOMS.md").read_text("utf-8"), re.M
 )
 MOST = {number: float(most) for numbers, most in TABLE for number in numbers.split(", ")}  # GB, by notebook
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 
 
 def test_every_notebook_has_its_memory_told():
-    assert sorted(MOST) == [path.name[:2] for path in NOTEBOOKS]
+    assert sorted(MOST) == [number_of(path) for path in NOTEBOOKS]
 
 
 def resident(process: psutil.Process) -> int:
@@ -60,4 +61,4 @@ def peak_of(path: Path) -> int:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_takes_no_more_memory_than_is_told(path):
-    assert peak_of(path) <= (MOST[path.name[:2]] + 0.05) * 1e9  # the table is rounded
+    assert peak_of(path) <= (MOST[number_of(path)] + 0.05) * 1e9  # the table is rounded

@@ -16,7 +16,7 @@ from publish.notebooks import EXEMPT
 from tests.exercises.parts import RIGHT
 from tests.helpers import ROOT
 
-BUILT = sorted((ROOT / "notebooks").glob("0[3-9]_*.ipynb"))
+BUILT = [*sorted((ROOT / "notebooks").glob("0[3-9]_*.ipynb")), ROOT / "notebooks" / "evening.ipynb"]
 TELLS = re.compile(r"^With your own code in it: .*\n", re.MULTILINE)
 WHOSE = re.compile(r"\b(?:your|our)\b", re.IGNORECASE)  # code runs: the reader's, but ours in what is saved
 CHOSEN = {"all": list(PARTS), "half": list(PARTS)[::2], "none": []}
@@ -40,7 +40,7 @@ def mine(tmp_path, monkeypatch):
 
     def keep_some(names: list[str]) -> None:
         for name in names:
-            assert save_part(name, RIGHT[name]).startswith("That is part")
+            assert save_part(name, RIGHT[name]).startswith("It is a part")
 
     return keep_some
 

@@ -8,7 +8,7 @@ import pytest
 from publish.notebooks import NO_GUESS, run
 from tests.helpers import ROOT
 
-SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 # What a newcomer types in place of a text, a number, a list of either, or a dictionary: one of each in every round.
 ROUNDS = [
     {

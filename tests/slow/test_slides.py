@@ -8,8 +8,9 @@ import pytest
 
 from publish import slides, website
 from publish.browser import open_browser
+from publish.notebooks import number_of
 
-CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9]*.ipynb"))
+CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9e]*.ipynb"))
 LEAST = 24  # pixels of letters in a figure
 SMALLER = {"07_attention_views": 16}  # the annotated pictures of views are as they are saved
 
@@ -57,7 +58,7 @@ return walked;
 def test_slides_have_no_overflow_or_overlap(path, tmp_path, monkeypatch):
     """DECKS=site/slides walks decks that `make slides` has made."""
     if made := os.environ.get("DECKS"):
-        deck = Path(made).resolve() / f"{path.name[:2]}.html"
+        deck = Path(made).resolve() / f"{number_of(path)}.html"
     else:
         monkeypatch.setenv("PYTHONPATH", str(website.ROOT))
         shutil.copytree(website.NOTEBOOKS / "images", tmp_path / "images")

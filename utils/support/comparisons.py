@@ -1,9 +1,11 @@
 """Compare our results with the official ones, and with what the reader predicted: the same text on every machine."""
 
+import re
 from numbers import Real
 from os import environ
 
 import numpy as np
+import torch
 from IPython import get_ipython
 from IPython.utils.capture import capture_output
 from torch import Tensor
@@ -29,9 +31,49 @@ def compare(name: str, ours: Tensor, official: Tensor, tolerance: float = 1e-5) 
     print(f"{name:<30} {tuple(ours.shape)!s:<18} agree to within {format_tolerance(tolerance)}")
 
 
+@torch.inference_mode()
+def compare_rungs(encoder, official, yours: dict[str, Tensor], theirs: dict[str, Tensor]) -> dict[str, float]:
+    """Return the largest difference after the embeddings and, in each layer, of attention weights and vectors.
+
+    The encoder reads the batch `yours`, the official model the batch `theirs`, of the same texts. Padding is left out.
+    """
+    ours, wanted = (
+        model(**batch, output_hidden_states=True, output_attentions=True)
+        for model, batch in ((encoder, yours), (official, theirs))
+    )
+    real = theirs["attention_mask"].bool()  # (B, S): False at padding
+
+    def differ(name: str, layer: int) -> float:  # hidden states (B, S, H), attention weights (B, A, S, S)
+        both = (getattr(output, name)[layer] for output in (ours, wanted))
+        return largest_difference(*((x.transpose(1, 2) if x.dim() == 4 else x)[real] for x in both))
+
+    rungs = {"embeddings": differ("hidden_states", 0)}
+    for layer in range(len(wanted.attentions)):
+        rungs[f"layer {layer}, attention weights"] = differ("attentions", layer)
+        rungs[f"layer {layer}, vectors"] = differ("hidden_states", layer + 1)
+    return rungs
+
+
+def climb(encoder, official, yours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
+    """Print after the embeddings and twice in each layer whether an encoder agrees with the official model to 1e-5."""
+    lines: dict[str, list[str]] = {}
+    for rung, difference in compare_rungs(encoder, official, yours, theirs).items():
+        place, _, what = rung.partition(", ")
+        lines.setdefault(place, []).append(f"{what} {'agree' if difference <= 1e-5 else 'DIFFER'}".strip())
+    for place, found in lines.items():
+        print(f"{place:<10}", *found, sep="  ")
+
+
 def format_tolerance(tolerance: float) -> str:
     """Return a tolerance as the notebooks write it, such as 1e-5 or 0.01."""
     return f"{tolerance:g}".replace("e-0", "e-")
+
+
+class Shown(int):
+    """A truth value that Jupyter does not print as the last line of a cell."""
+
+    def _ipython_display_(self) -> None:
+        pass
 
 
 def reveal(prediction, actual, question: str = "") -> bool:
@@ -51,7 +93,7 @@ def reveal(prediction, actual, question: str = "") -> bool:
         print(f"{actual}; you predicted {prediction}" + (": correct" * agrees(prediction, actual)))
         if question:
             PREDICTED[question] = prediction, actual
-    return prediction is not None
+    return Shown(prediction is not None)
 
 
 def hide_rest_of_cell() -> None:
@@ -83,6 +125,10 @@ def agrees(prediction, actual) -> bool:
     """
     if isinstance(prediction, Tensor | np.ndarray):
         prediction = prediction.tolist()
+    if isinstance(prediction, str):
+        prediction, actual = prediction.strip().lower(), actual.lower() if isinstance(actual, str) else actual
+        if isinstance(actual, Real) and re.fullmatch(r"[-−]?\d+([.,]\d+)?", prediction):
+            prediction = float(prediction.replace(",", ".").replace("−", "-"))
     if isinstance(actual, list | tuple):
         same_length = isinstance(prediction, list | tuple) and len(prediction) == len(actual)
         return same_length and all(map(agrees, prediction, actual))

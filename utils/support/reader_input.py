@@ -31,9 +31,9 @@ def index_of(word: str, tokens: Sequence[str]) -> int:
     A cell that follows one word of a sentence then still runs when a reader types another sentence. ValueError if
     there are no tokens.
     """
-    lower = [token.lower() for token in tokens]
-    if word.lower() in lower:
-        return lower.index(word.lower())
+    lower, wanted = [token.lower() for token in tokens], str(word).strip().lower()
+    if wanted in lower:
+        return lower.index(wanted)
     special = ("[CLS]", "[SEP]", "[PAD]")
     position = next((position for position, token in enumerate(tokens) if token not in special), 0)
     if not tokens:

@@ -79,8 +79,13 @@ function nameOf(text, columns) {
 // The column, other than the chosen one, that gets most; of two texts, the one whose weight changes most.
 function best() {
   const [one, other] = shown().map((text) => row(text));
-  return largest(one.map((share, i) => (other ? Math.abs(share - other[i]) : i === state.token ? -1 : share)));
+  return other && !isSame(one, other)
+    ? largest(one.map((share, i) => Math.abs(share - other[i])))
+    : largest(one.map((share, i) => (i === state.token ? -1 : share)));
 }
+
+// Whether two rows differ by less than a hundredth, as those of two models that agree.
+const isSame = (one, other) => format(sum(one.map((share, i) => Math.abs(share - other[i]))) / 2) === format(0);
 
 // The same words as in sentence.py.
 function title() {
@@ -93,6 +98,7 @@ function title() {
     return `${asker} looks most at ${most === token ? "itself" : quoted(names[most])}`;
   }
   if (!isInBoth()) return `${asker} is in one text only`;
+  if (isSame(one, other)) return `${asker} gives the same in both`;
   const change = other.map((share, i) => share - one[i]),
     lost = change.indexOf(Math.min(...change)),
     won = largest(change);
@@ -136,7 +142,7 @@ function comparison(token, shares, others, names, second) {
     );
   }
   const change = shares.map((share, i) => Math.abs(others[i] - share)),
-    most = largest(change);
+    most = largest(isSame(shares, others) ? shares : change);
   const [one, other] = place.row ? sideNames() : ["on the left", "on the right"];
   const nameIt = (name) => (most === token && name === names[token] ? "itself" : quoted(name));
   const [a, b] = [names[most] || second[most], second[most] || names[most]].map(nameIt);
@@ -147,7 +153,7 @@ function comparison(token, shares, others, names, second) {
   return [
     `In layer ${layers[state.layer]}, head ${state.head}, ${asker} gives ${gives}.`,
     `Altogether ${format(sum(change) / 2)} of its attention moves.`,
-    ...(L > 1 ? [`Layer ${layers[layer]} changes most: on average over its heads, ${ofWhich}.`] : []),
+    ...(L > 1 && format(means[layer]) !== format(0) ? [`Layer ${layers[layer]} changes most: on average over its heads, ${ofWhich}.`] : []),
   ].join(" ");
 }
 

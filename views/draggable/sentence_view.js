@@ -4,9 +4,7 @@
 explain(
   "Choose a word and a head: click or tap them, or press the arrow keys. " +
     "The bluer a head, the more it gives or, of two " +
-    "texts, the more of its attention moves. All ribbons of a text together are 1 wide; " +
-    "what isn\u2019t needed goes to a token " +
-    "such as [CLS].",
+    "texts, the more of its attention moves. All ribbons of a text together are 1 wide.",
 );
 
 const controls = add(figure, "div", { class: "controls" });
@@ -176,7 +174,7 @@ function drawMap(names, asker) {
       return state.all ? movedOnAverage(layer, head) : (moved({ ...state, layer, head }) ?? 0);
     }),
   );
-  const most = state.both ? Math.max(...numbers.flat(), 1e-9) : 1,
+  const most = state.both ? Math.max(...numbers.flat(), 0.005) : 1,
     byLayer = numbers.map((one) => sum(one) / heads);
   cells.forEach((one, layer) =>
     one.forEach((cell, head) => {

@@ -91,7 +91,16 @@ WRONG = {
         math.sqrt(query.size(-1)) => query.size(-1) | The scores are divided by D
         / math.sqrt(query.size(-1)) => * math.sqrt(query.size(-1)) | multiplied by √D
         math.sqrt(query.size(-1)) => math.sqrt(32) | but not for D = 5 and 6 keys
-        math.sqrt(query.size(-1)) => 10 | The weights are the softmax, over
+        math.sqrt(query.size(-1)) => 10 | The scores are divided by 10, but √D is 5.66 here
+        math.sqrt(query.size(-1)) => math.sqrt(4) | The scores are divided by 2, but √D is 5.66 here
+        math.sqrt(query.size(-1)) => math.sqrt(query.size(1)) | divided by 2, but √D is 5.66
+        math.sqrt(query.size(-1)) => query.size(-1) ** 1 / 2 | write D ** 0.5
+        softmax(dim=-1) => softmax(dim=-1) ** 2 | The weights are the softmax, over
+        lambda query, key, mask=None: (query @ key.mT).softmax(-1) / query.size(-1) ** 0.5 | sums to 0.18, not to 1
+        if attention_mask is not None:\\n        scores = scores.masked_fill(attention_mask == 0, -math.inf) => scores = torch.where(attention_mask != 0, scores, -math.inf) | attention_mask is None in this call
+        scores.masked_fill(attention_mask == 0, -math.inf) => torch.where(attention_mask, scores, -math.inf) | Compare it first
+        scores = scores.masked_fill(attention_mask == 0, -math.inf) => scores[attention_mask == 0] = -math.inf | a mask needs the full shape
+        lambda query, key, mask=None: normalised_again((query @ key.mT / query.size(-1) ** 0.5 + (0 if mask is None else torch.where(mask != 0, 0, -torch.inf))).exp()) | or call softmax, which does
         softmax(dim=-1) => softmax(dim=-2) | over the queries
         softmax(dim=-1) => softmax(dim=1) | over the queries
         softmax(dim=-1) => softmax(dim=0) | over the texts of the batch
