@@ -93,14 +93,6 @@ const STOPS = [
       "One vector per token comes out, with as many numbers as went in. How much of the embedding's direction is " +
       "left in it?",
   },
-  {
-    at: "#form",
-    look: "#first",
-    title: "Now you: your own sentence",
-    text: () =>
-      "Type a sentence here, and every number on this page becomes that of your sentence. Change one word of it, and " +
-      "follow a token that you would expect to look elsewhere now.",
-  },
 ];
 
 const hasColumn = matchMedia("(min-width: 1100px)"); // the panel then has its own column

@@ -24,7 +24,7 @@ def test_firefox_judges_every_answer_alike(firefox, address, folder, kind):
     answers = typed_answers() if kind == "site" else typed_answers()[::20]
     asked = json.dumps([{"gap": gap, "body": body} for gap, _, body in answers])
     firefox.evaluate(f"({JUDGE})({asked}).then((said) => {{ window.said = said; }}) && 0")
-    firefox.wait_for("window.said !== undefined", 300)
+    firefox.wait_for("window.said !== undefined", 600)
     said = firefox.evaluate("window.said")
     assert [(a, b) for a, b in zip(answers, said, strict=True) if a[1] not in b] == []
     assert firefox.heard == []
