@@ -180,11 +180,16 @@ def expect_dropout(answer) -> None:
 def lower_part_frozen(answer):
     """Check that embeddings and the first layers are frozen and everything else is trainable."""
     expect_function(answer)
-    for layers, number in ((4, 2), (6, 6), (3, 0), (4, 1)):
+    for layers, number, frozen in (
+        (4, 2, ("pooler", "encoder.layers.3")),
+        (6, 6, ()),
+        (3, 0, ("",)),  # the whole model
+        (4, 1, ("classifier",)),
+    ):
         model = several_layers(layers)
         before = {name: parameter.clone() for name, parameter in model.named_parameters()}
-        for module in (model.pooler, model.encoder.layers[-1]):
-            module.requires_grad_(False)  # from an earlier call
+        for name in frozen:
+            model.get_submodule(name).requires_grad_(False)  # from an earlier call
         result = getattr(answer, "itself", answer)(model, number)  # which may return None
         if is_stub(result):
             raise NotAttempted
@@ -237,7 +242,7 @@ def expect_frozen(model: TransformerForSequenceClassification, number: int, case
     )
 
 
-@exercise("8.3", points=2)
+@exercise("8.4", points=2)
 def accuracy_over_batches(answer):
     """Check the accuracy over batches of different sizes."""
     expect_function(answer)
@@ -283,7 +288,7 @@ def accuracy_over_batches(answer):
     return ""
 
 
-@exercise("8.4", points=3)
+@exercise("8.6", points=3)
 def early_stopping(answer):
     """Check after which epoch training ends, and which is kept, both from 1."""
     expect_function(answer)
@@ -384,7 +389,7 @@ def recorded(asked: list) -> Callable[[list[str]], float]:
     return score
 
 
-@exercise("8.5", points=2)
+@exercise("8.3", points=2)
 def leave_one_out(answer):
     """Check how much a score drops when each word is left out, by its place."""
     expect_function(answer)
@@ -426,7 +431,7 @@ def without_first(words: list[str], place: int) -> list[str]:
 
 
 WRONG_EFFECTS = functions(
-    "8.5",
+    "8.3",
     "score, words",
     """
     effects(score, words, lambda w, i: w[:i] + w[i + 1 :])[::-1] | The effects should be in the order of the words, but
@@ -463,7 +468,7 @@ def number_of_sentences(answer) -> float:
 
 
 prediction(
-    "8.6",
+    "8.5",
     number_of_sentences,
     """
     = 1.96**2 * 0.85 * 0.15 / 0.01**2

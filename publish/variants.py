@@ -15,7 +15,7 @@ QUESTIONS = {
     "Which shapes do the attention weights and the contexts have?",
     "2.5": "An embedding layer has {V} tokens, {P} positions, 2 token types, vectors of {H} numbers, and a LayerNorm. "
     "How many parameters does it have?",
-    "8.6": "A classifier is right in about {percent} % of cases. How many sentences are needed so that the 95 % "
+    "8.5": "A classifier is right in about {percent} % of cases. How many sentences are needed so that the 95 % "
     "interval of its accuracy is at most {points} percentage points wide on each side?",
     "13.2": "Three texts have {lengths} tokens. How many scores does a head compute for them padded in one batch, "
     "packed into one row, and packed and limited to the same text?",
@@ -43,7 +43,7 @@ def answers(of: dict) -> dict[str, str]:
     return {
         "3.1": "({B}, {S}, {T}) and ({B}, {S}, {W})".format(**of),
         "2.5": f"{of['H'] * (of['V'] + of['P'] + 2 + 2):,}",
-        "8.6": f"{math.ceil(1.96**2 * p * (1 - p) / h**2):,}",
+        "8.5": f"{math.ceil(1.96**2 * p * (1 - p) / h**2):,}",
         "13.2": ", ".join(map(str, scores)),
     }
 

@@ -54,7 +54,7 @@ def head_dropout(config: BertConfig) -> float:
 def leave_one_out(score: Callable[[list[str]], float], words: list[str]) -> list[float]:
     """Return for each word how much the score of all words drops when that word alone is left out.
 
-    Built in notebook 08, exercise 8.5.
+    Built in notebook 08, exercise 8.3.
     """
     whole = score(words)
     return [whole - score(words[:position] + words[position + 1 :]) for position in range(len(words))]

@@ -26,7 +26,7 @@ WEIGHT_DECAY = 0.01  # Devlin et al. 2019, appendix A.2
 class Evaluation(NamedTuple):
     """Mean cross-entropy (nats) and accuracy over `total` examples.
 
-    Built in notebook 08, exercise 8.3.
+    Built in notebook 08, exercise 8.4.
     """
 
     loss: float
@@ -43,10 +43,7 @@ class Predictions(NamedTuple):
 
 @dataclass
 class History:
-    """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended.
-
-    Built in notebook 08, exercise 8.4.
-    """
+    """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended."""
 
     step_losses: list[float] = field(default_factory=list)
     train: list[Evaluation] = field(default_factory=list)  # during training: with dropout, and weights that change
@@ -95,7 +92,6 @@ def fine_tune(
 ) -> History:
     """Train a classifier in place, and keep the weights of the epoch with the best result on `validation`.
 
-    Built in notebook 08, section “Your own classes, from your own CSV”.
     Only weights that require gradients are trained: AdamW with warm-up and linear decay (Devlin et al. 2019, appendix
     A.2; learning rate, batch size and epochs from the ranges of A.3). ValueError for texts or labels that do not fit
     the model. Otherwise raises and stops as `fit` does.
@@ -140,7 +136,6 @@ def fit(
 ) -> History:
     """Train on the batches of each epoch in `plan`, and keep the weights of the epoch with the best `validate` result.
 
-    Built in notebook 08, exercise 8.4.
     Ctrl-C stops it, and keeps the best epoch, or the current weights if there was no validation yet. Raises
     FloatingPointError if a loss is not finite, after restoring the weights of the best epoch, or the initial ones.
 
@@ -190,7 +185,6 @@ def train_epoch(
 ) -> Evaluation:
     """Take a step on every batch, append its loss to `history`, and return the means over all batches.
 
-    Built in notebook 08, exercise 8.4.
     `loss` maps a batch to the three sums of `loss_sums`, (3,); `progress` holds options of the progress bar. Raises
     FloatingPointError before a step if its loss is not finite.
     """
@@ -212,10 +206,7 @@ def train_epoch(
 
 
 def classification_loss(model: nn.Module, rows: list[list[int]], labels: Tensor, batch: list[int]) -> Tensor:
-    """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,).
-
-    Built in notebook 08, section “Your own classes, from your own CSV”.
-    """
+    """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,)."""
     logits = model(**collate([rows[index] for index in batch], device_of(model)))
     return loss_sums(logits, labels[batch].to(logits.device))
 
@@ -223,7 +214,7 @@ def classification_loss(model: nn.Module, rows: list[list[int]], labels: Tensor,
 def loss_sums(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the sum of cross-entropies, the number of correct predictions, and the number of examples, (3,).
 
-    Built in notebook 08, exercise 8.3. `logits` are (N, num_labels) and `labels` (N,).
+    Built in notebook 08, exercise 8.4. `logits` are (N, num_labels) and `labels` (N,).
     """
     right = logits.argmax(dim=-1) == labels
     loss = F.cross_entropy(logits.float(), labels, reduction="sum")
@@ -233,7 +224,7 @@ def loss_sums(logits: Tensor, labels: Tensor) -> Tensor:
 def summarize(sums: Tensor) -> Evaluation:
     """Turn the sums of `loss_sums`, (3,), into means.
 
-    Built in notebook 08, exercise 8.3.
+    Built in notebook 08, exercise 8.4.
     """
     loss, right, total = sums.tolist()
     return Evaluation(loss / total, right / total, round(total))
@@ -246,10 +237,7 @@ def plan_batches(rows: Sequence[list[int]], epochs: int, batch_size: int, seed: 
 
 
 def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
-    """Return AdamW and its learning-rate schedule. Biases and LayerNorm weights are not decayed.
-
-    Built in notebook 08, exercise 8.4.
-    """
+    """Return AdamW and its learning-rate schedule. Biases and LayerNorm weights are not decayed."""
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     check_settings(learning_rate=learning_rate)
     if not trained:
@@ -261,10 +249,7 @@ def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
 
 
 def rate_factor(step: int, steps: int) -> float:
-    """Return the learning rate's factor at a step, from 0: it rises over the first tenth, then falls to 0.
-
-    Built in notebook 08, exercise 8.4.
-    """
+    """Return the learning rate's factor at a step, from 0: it rises over the first tenth, then falls to 0."""
     warmup = max(1, round(WARMUP * steps))
     return min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
@@ -298,19 +283,13 @@ def encode(model: nn.Module, tokenizer, examples: Examples, max_length: int | No
 
 
 def evaluate_rows(model: nn.Module, rows: list[list[int]], labels: Tensor, batch_size: int = 64) -> Evaluation:
-    """Return loss and accuracy on rows of ids with their labels (N,), in evaluation mode.
-
-    Built in notebook 08, exercise 8.3.
-    """
+    """Return loss and accuracy on rows of ids with their labels (N,), in evaluation mode."""
     return summarize(loss_sums(compute_logits(model, rows, batch_size), labels))
 
 
 @torch.no_grad()
 def compute_logits(model: nn.Module, rows: list[list[int]], batch_size: int) -> Tensor:
-    """Return the logits (N, num_labels) of rows of ids, in their order and on the CPU, in evaluation mode.
-
-    Built in notebook 08, exercise 8.3.
-    """
+    """Return the logits (N, num_labels) of rows of ids, in their order and on the CPU, in evaluation mode."""
     logits = torch.empty(len(rows), model.config.num_labels)
     with evaluation_mode(model):
         fast = with_fast_products(model, tokens=sum(map(len, rows)))

@@ -26,7 +26,7 @@ def test_answers_agree_with_the_modules(name):
     assert found["3.1"] == f"{tuple(weights.shape)} and {tuple(context.shape)}"
     config = BertConfig(vocab_size=of["V"], max_position_embeddings=of["P"], hidden_size=of["H"], num_attention_heads=1)
     assert found["2.5"] == f"{sum(p.numel() for p in Embeddings(config).parameters()):,}"
-    p, h, n = of["percent"] / 100, of["points"] / 100, int(found["8.6"].replace(",", ""))
+    p, h, n = of["percent"] / 100, of["points"] / 100, int(found["8.5"].replace(",", ""))
     widths = [1.96 * math.sqrt(p * (1 - p) / count) for count in (n - 1, n)]
     assert widths[1] <= h < widths[0]
     segments = torch.cat([torch.full((length,), number) for number, length in enumerate(of["lengths"])])

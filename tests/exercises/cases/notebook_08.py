@@ -62,20 +62,20 @@ RIGHT = {
         self.pooler(hidden_states[:, 0]) => F.linear(hidden_states[:, 0], self.pooler.weight, self.pooler.bias) ;; import torch\\n => import torch; from torch.nn import functional as F\\n
     """,
     "8.2": "module.requires_grad_(False) => module.requires_grad_(False)\\n    return model",
-    "8.3": """
+    "8.4": """
         accuracy_by_hand
         lambda batches: torch.cat([a.argmax(1) == b for a, b in batches]).float().mean()
         lambda batches: np.concatenate([(a.argmax(1) == b).numpy() for a, b in batches]).mean()
     """,
-    "8.4": """
+    "8.6": """
         stop_by_counting
         lambda losses, patience: np.array(right(losses, patience))
     """,
-    "8.5": """
+    "8.3": """
         lambda score, words: torch.tensor(right(score, words))
         lambda score, words: iter(right(score, words))
     """,
-    "8.6": """
+    "8.5": """
         5000
         "4 898"
         "about 4900"
@@ -110,6 +110,8 @@ WRONG = {
         lambda model, number: None | learn again
         model.requires_grad_(True) => model.requires_grad_(True); return | but 0 are
         model.requires_grad_(True) => pass | learn again
+        model.requires_grad_(True) => [module.requires_grad_(True) for module in (model.encoder, model.pooler)] | last layer is frozen
+        model.requires_grad_(True) => model.encoder.requires_grad_(True) | learn again
         model.encoder.embeddings, => | embeddings still learn
         [:number] => [: number + 1] | but 3 are
         [:number] => [-number:] | last layers are frozen
@@ -123,7 +125,7 @@ WRONG = {
         module.requires_grad_(False) => [p.data.zero_() for p in module.requires_grad_(False).parameters()] | Your function changes parameters. Change only
         module.requires_grad_(False) => [p.requires_grad_(p.dim() == 1) for p in module.parameters()] | but one of them is only
     """,
-    "8.3": """
+    "8.4": """
         lambda batches: right(batches[:-1] or batches) | last batch is left out
         lambda batches: sum(right([batch]) for batch in batches) / len(batches) | in which the small batch counts
         lambda batches: right(batches[:1]) | the accuracy of the first batch
@@ -142,7 +144,7 @@ WRONG = {
         sum(len(labels) for _, labels in batches) => 16 | is a number fixed
         lambda batches: (right(batches), batches.clear())[0] | changes the batches
     """,
-    "8.4": """
+    "8.6": """
         return epoch, best => return epoch - 1, best - 1 ;; return len(losses), best => return len(losses) - 1, best - 1 | count epochs from 1
         lambda losses, patience: right(losses, patience)[::-1] | The two are swapped: the last
         lambda losses, patience: (right(losses, patience)[0], losses.index(min(losses)) + 1) | see ahead
@@ -161,7 +163,7 @@ WRONG = {
         lambda losses, patience: right(losses, patience)[0] | two numbers
         lambda losses, patience: ("a", "b") | a number
     """,
-    "8.5": """
+    "8.3": """
         words[:place] + words[place + 1 :] => words - [words[place]] | Lists have no minus
         words[:place] + words[place + 1 :] => list(set(words) - {words[place]}) | A set has each word only once, in no order
         effects_in_place | changes the list
@@ -173,7 +175,7 @@ WRONG = {
         lambda score, words: ["a"] * len(words) | a number
         lambda score, words: [7] * len(words) | The effect of a word is
     """,
-    "8.6": """
+    "8.5": """
         "many" | a number
     """,
 }
