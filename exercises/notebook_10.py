@@ -102,63 +102,6 @@ def head_for_possessives(answer):
     return f"{on_others} Head {best // A}-{best % A} has {most} of the first 48: that may be luck."
 
 
-CLUSTERS = (
-    ([1.0, 0.0, 1.0, 4.0, 2.0, 6.0], [3, 0, 3, 0, 7, 0]),
-    ([0.5, 0.25, 1.0, 0.0, 3.0], [1, 1, 1, 1, 0]),
-    ([2.0, 8.0, 5.0], [-4, 10, 2]),
-)
-
-
-@exercise("10.3", points=2)
-def means_of_clusters(answer):
-    """Check the means of clusters, ordered by the cluster's number."""
-    expect_function(answer)
-    for numbers, labels in CLUSTERS:
-        values, clusters = torch.tensor(numbers), torch.tensor(labels)
-        given = values.clone(), clusters.clone()
-        result = answer(*given)
-        unaltered = torch.equal(given[0], values) and torch.equal(given[1], clusters)
-        expect(unaltered, "Your function changes its input in place. Leave values and clusters as they are.")
-        members = {label: values[clusters == label] for label in sorted(set(labels))}
-        if isinstance(result, dict):
-            ordered = list(result) == sorted(result)
-            expect(ordered, "Return the means alone, ordered by cluster number, as a tensor.")
-            result = list(result.values())
-        if isinstance(result, (list, tuple)):
-            result = as_tensor(result)
-            expect(isinstance(result, Tensor), "Return one number per cluster, as a tensor.")
-        expect(
-            getattr(result, "ndim", 1) == 1 and len(result) == len(members),
-            f"There are {len(members)} different clusters in {labels}. torch.unique finds them.",
-        )
-        result = expect_tensor(result, (len(members),)).double()
-        means = torch.stack([one.mean() for one in members.values()]).double()
-        sums = torch.stack([one.sum() for one in members.values()]).double()
-        by_appearance = torch.stack([members[label].mean() for label in dict.fromkeys(labels)]).double()
-        expect(not close(result, sums) or close(means, sums), "These are sums. Divide by the cluster's size.")
-        expect(
-            not close(result, by_appearance) or close(means, by_appearance),
-            "Order the means by cluster number, not by first appearance.",
-        )
-        others = {
-            "The order of the clusters is reversed. The lowest number comes first.": means.flip(0),
-            "These are sorted by size. Order the means by cluster number.": means.sort().values,
-            "You divide by the number of clusters. Divide each sum by the size of its cluster.": sums / len(means),
-            "You divide by the mean size. Divide each sum by the size of its cluster.": sums
-            / (len(labels) / len(means)),
-        }
-        for hint, wrong in others.items():
-            expect(not close(result, wrong) or close(means, wrong), hint)
-        (place,) = (result - means).abs().argmax().reshape(1).tolist()
-        number = list(members)[place]
-        expect(
-            close(result, means),
-            f"In values {numbers} and clusters {labels}, cluster {number} has the values "
-            f"{members[number].tolist()}, so its mean is {means[place]:.3g}, not {result[place]:.3g}.",
-        )
-    return "Draw these with replacement, and the interval knows its clusters."
-
-
 CONTEXTS = {  # B, S, D, A and the head
     "12 heads of 32 numbers": (2, 3, 32, 12, 5),
     "3 heads of 4 numbers": (3, 2, 4, 3, 1),
@@ -166,7 +109,7 @@ CONTEXTS = {  # B, S, D, A and the head
 }
 
 
-@exercise("10.4", points=2, sizes=CONTEXTS)
+@exercise("10.3", points=2, sizes=CONTEXTS)
 def head_silenced(answer, B, S, D, A, head):
     """Check a hook that writes columns in the place of one head's, (D,) or (B, S, D)."""
     expect_function(answer)

@@ -42,7 +42,7 @@ def rollout(weights: Tensor) -> Tensor:
 def silence(head: int, columns: Tensor) -> Callable:
     """Return a forward pre-hook for an attention's output layer that writes `columns` in place of a head's result.
 
-    Built in notebook 10, exercise 10.4. `columns` has the D numbers of the head in its last dimension: (D,), or
+    Built in notebook 10, exercise 10.3. `columns` has the D numbers of the head in its last dimension: (D,), or
     (B, S, D) if each token gets its own. The context that the hook receives stays as it is.
     """
     D = columns.size(-1)

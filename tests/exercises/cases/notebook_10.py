@@ -12,22 +12,6 @@ BEST, WORST = HEADS[0], HEADS[-1]
 SEVENTH = HEADS[6]  # 48 sentences cannot tell the six before it from the best
 
 
-def means_scattered(values, clusters):
-    labels, places = torch.unique(clusters, return_inverse=True)
-    sums = torch.zeros(len(labels), dtype=values.dtype).index_add(0, places, values)
-    return sums / torch.bincount(places)
-
-
-def means_in_a_list(values, clusters):
-    pairs = list(zip(values, clusters, strict=True))
-    return [float(np.mean([v for v, c in pairs if c == number])) for number in sorted(set(clusters.tolist()))]
-
-
-def means_of_equal_sizes(values, clusters):
-    parts = values[clusters.argsort()].tensor_split(len(torch.unique(clusters)))
-    return torch.stack([part.mean() for part in parts])
-
-
 def by_view(head, columns):
     def hook(module, inputs):
         parts = inputs[0].clone().unflatten(-1, (-1, columns.shape[-1]))
@@ -62,13 +46,6 @@ RIGHT = {
         HEADS[1]
     """,
     "10.3": """
-        means_scattered
-        means_in_a_list
-        lambda v, c: right(v, c).numpy()
-        lambda v, c: right(v.double(), c)
-        lambda v, c: {int(label): v[c == label].mean() for label in c.unique()}
-    """,
-    "10.4": """
         by_cat
         by_view
     """,
@@ -93,21 +70,6 @@ WRONG = {
         (1, 2, 3) | two numbers
     """,
     "10.3": """
-        .mean() => .sum() | sums
-        torch.unique(clusters) => dict.fromkeys(clusters.tolist()) | first appearance
-        torch.unique(clusters) => range(int(clusters.max()) + 1) | different clusters
-        means_of_equal_sizes | so its mean is
-        .mean() => .median() | so its mean is
-        lambda v, c: right(v, c).flip(0) | The order of the clusters is
-        lambda v, c: right(v, c).sort().values | sorted by size
-        .mean() => .sum() / len(torch.unique(clusters)) | number of clusters
-        .mean() => .sum() / (len(values) / len(torch.unique(clusters))) | mean size
-        lambda v, c: v.mean() | different clusters
-        lambda v, c: v[c.argsort()] | different clusters
-        lambda v, c: {7: v.mean(), 0: v.mean()} | alone
-        lambda v, c: ["much"] * len(torch.unique(c)) | Return one number per cluster, as
-    """,
-    "10.4": """
         (head + 1) * D] = columns => (head + 1) * D] = 0 | The head's numbers are zeros. Write
         context[..., head * D : (head + 1) * D] = columns => pass | Nothing is replaced
         head * D : (head + 1) * D => (head - 1) * D : head * D | counted from 0
