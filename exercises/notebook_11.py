@@ -48,12 +48,13 @@ VOCABULARIES = (
 )
 
 
-def rows_of_words(vocabulary: Vocabulary, B: int, S: int, padded: int) -> Tensor:
-    """Return rows (B, S) of ids: [CLS], words among which are [UNK] and [MASK], [SEP], and padding at the end."""
+def rows_of_words(vocabulary: Vocabulary, B: int, S: int, padded: int, has_all: bool) -> Tensor:
+    """Return rows (B, S) of ids: [CLS], words (with [UNK] and [MASK] if `has_all`), [SEP], and padding at the end."""
     words, (pad, unk, cls, sep, mask) = vocabulary.words, vocabulary.special
     ids = words[torch.randint(len(words), (B, S), generator=torch.Generator().manual_seed(0))]
     ids[:, 0], ids[:, S - padded - 1], ids[:, S - padded :] = cls, sep, pad
-    ids[::7, 3], ids[::5, 6] = unk, mask
+    if has_all:
+        ids[::7, 3], ids[::5, 6] = unk, mask
     return ids
 
 
@@ -61,7 +62,9 @@ def rows_of_words(vocabulary: Vocabulary, B: int, S: int, padded: int) -> Tensor
 def hide_words(answer):
     """Check mask_tokens: which words are selected, and what replaces them."""
     expect_function(answer)
-    for vocabulary, probability, sizes in zip(VOCABULARIES, (0.15, 0.4), ((600, 50, 9), (2000, 46, 4)), strict=True):
+    for vocabulary, probability, sizes in zip(
+        VOCABULARIES, (0.15, 0.4), ((600, 50, 9, False), (2000, 46, 4, True)), strict=True
+    ):
         ids, mask_id, allowed = rows_of_words(vocabulary, *sizes), vocabulary.special[-1], vocabulary.drawn
         hidden, labels, again = hidden_and_labels(answer, ids, vocabulary, probability)
         special = torch.isin(ids, vocabulary.special)
