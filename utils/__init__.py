@@ -67,22 +67,13 @@ BUILT = {
         "classifier": {
             "TransformerForSequenceClassification": "Exercise 8.1: the head is yours",
             "head_dropout": "Exercise 8.1: the head is yours",
-            "leave_one_out": "Exercise 8.5: leave one out",
+            "leave_one_out": "Exercise 8.3: leave one out",
         },
         "training": {
             "freeze_lowest": "Exercise 8.2: freeze the first layers",
-            "Evaluation": "Exercise 8.3: find the bug",
-            "loss_sums": "Exercise 8.3: find the bug",
-            "summarize": "Exercise 8.3: find the bug",
-            "evaluate_rows": "Exercise 8.3: find the bug",
-            "compute_logits": "Exercise 8.3: find the bug",
-            "History": "Exercise 8.4: early stopping",
-            "fit": "Exercise 8.4: early stopping",
-            "train_epoch": "Exercise 8.4: early stopping",
-            "make_optimizer": "Exercise 8.4: early stopping",
-            "rate_factor": "Exercise 8.4: early stopping",
-            "fine_tune": "Your own classes, from your own CSV",
-            "classification_loss": "Your own classes, from your own CSV",
+            "Evaluation": "Exercise 8.4: find the bug",
+            "loss_sums": "Exercise 8.4: find the bug",
+            "summarize": "Exercise 8.4: find the bug",
         },
         "statistics": {"wilson_interval": "How far can you trust such a number?"},
     },
@@ -99,7 +90,7 @@ BUILT = {
             "embed": "Build the search",
         }
     },
-    "10": {"heads": {"silence": "Exercise 10.4: silence a head"}},
+    "10": {"heads": {"silence": "Exercise 10.3: silence a head"}},
     "11": {
         "masked_lm": {
             "LanguageModelHead": "Exercise 11.2: write the head",
