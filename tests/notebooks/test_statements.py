@@ -138,7 +138,10 @@ def test_numbers_of_the_evening(tokenizer, encoder):
         verbs = [encoder(**tokenizer(one)).last_hidden_state[0, 2] for one in (PAIR[0], "he flies like a bird")]
     to_animal = given[:, :, tokens.index("animal")].flatten()
     assert to_animal.argmax() == 3 * 12 + 1
-    assert f"half of them give it {to_animal.median():.2f} or less" in text
+    first, second = to_animal.topk(2).values
+    assert first - second < 0.005
+    assert to_animal.median() < 0.04
+    assert "One other gives as much, half of them less than 0.04." in text
     assert f"its similarity with the first one is only {F.cosine_similarity(*verbs, dim=0):.2f}" in text
     for numbers in ((1, 3, 5), (1, 6, 5)):
         normal = [f"{x:.2f}".replace("-", "−") for x in F.layer_norm(torch.tensor(numbers).float(), (3,)).tolist()]

@@ -223,7 +223,7 @@ def test_index_of_falls_back_to_first_word(capsys):
     assert capsys.readouterr().out == "“his” is not among these tokens, so this cell follows “i”\n"
     assert index_of("his", ["[CLS]", "[SEP]"]) == 0
     assert index_of(None, ["[CLS]", "a", "[SEP]"]) == 1
-    assert capsys.readouterr().out == "“None” is not among these tokens, so this cell follows “a”\n"
+    assert "so this cell follows “a”" in capsys.readouterr().out
     with pytest.raises(ValueError, match="there are no tokens to look at"):
         index_of("his", [])
 
