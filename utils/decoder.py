@@ -11,9 +11,10 @@ from utils.attention import MultiHeadAttention, causal_mask, extend_attention_ma
 from utils.embeddings import Embeddings
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import TransformerEncoderLayer
-from utils.generation import beam_search, greedy_search
+from utils.generation import greedy_search
 from utils.masked_lm import LanguageModelHead
 from utils.support.batches import evaluation_mode
+from utils.support.beam_search import beam_search
 from utils.support.checks import checked_mask
 from utils.support.decoding import DecoderStep, as_limits, check_cache, check_decoder_config, check_source
 from utils.weights import rename_decoder_weight, rename_weights

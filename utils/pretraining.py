@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.search import mean_pooling
-from utils.support.batches import collate, device_of, evaluation_mode, model_ids
+from utils.support.batches import collate, device_of, evaluation_mode, model_ids, split_into_chunks
 from utils.support.characters import CJK_RANGES, drop_surrogates, in_ranges
 from utils.support.checks import SPECIAL_TOKENS, check_settings, check_size, check_texts, each_text
 from utils.tokenization import WordPieceTokenizer, pre_tokenize
@@ -125,19 +125,6 @@ def write_rows(texts: Iterable[str], fill: Callable[[list[str]], Tensor], length
     if not (size := file.tell()):
         raise ValueError(f"the texts fill no row of {length} tokens: use more, or shorter rows")
     return torch.from_numpy(np.memmap(file, np.int32, "r+", shape=(size // 4 // length, length)))
-
-
-def split_into_chunks(texts: Iterable[str], size: int = 1_000_000) -> Iterator[list[str]]:
-    """Yield lists of texts of at least `size` characters in total; the last list may be shorter."""
-    chunk, length = [], 0
-    for text in texts:
-        chunk.append(text)
-        length += len(text)
-        if length >= size:
-            yield chunk
-            chunk, length = [], 0
-    if chunk:
-        yield chunk
 
 
 # Masked words

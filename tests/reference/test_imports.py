@@ -14,7 +14,7 @@ from tests.helpers import ROOT
 ALLOWED_IMPORTS = {
     "utils": (),
     "views": ("utils",),
-    "exercises": ("utils",),
+    "exercises": ("utils", "views"),
     "explorer": ("utils", "views"),
     "scripts": ("utils",),
     "publish": ("utils", "views", "explorer", "exercises"),

@@ -1,7 +1,7 @@
 """Turn texts into ids and padded batches of similar length. Used from 08 on."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from threading import RLock
 
@@ -81,6 +81,19 @@ def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> l
     lengths = torch.tensor([len(row) for row in rows]) + 4 * torch.rand(len(rows), generator=generator)
     batches = lengths.argsort().tensor_split(math.ceil(len(rows) / batch_size))
     return [batches[index].tolist() for index in torch.randperm(len(batches), generator=generator)]
+
+
+def split_into_chunks(texts: Iterable[str], size: int = 1_000_000) -> Iterator[list[str]]:
+    """Yield lists of texts of at least `size` characters in total; the last list may be shorter."""
+    chunk, length = [], 0
+    for text in texts:
+        chunk.append(text)
+        length += len(text)
+        if length >= size:
+            yield chunk
+            chunk, length = [], 0
+    if chunk:
+        yield chunk
 
 
 @contextmanager
