@@ -153,7 +153,9 @@ function comparison(token, shares, others, names, second) {
   return [
     `In layer ${layers[state.layer]}, head ${state.head}, ${asker} gives ${gives}.`,
     `Altogether ${format(sum(change) / 2)} of its attention moves.`,
-    ...(L > 1 && format(means[layer]) !== format(0) ? [`Layer ${layers[layer]} changes most: on average over its heads, ${ofWhich}.`] : []),
+    ...(L > 1 && format(means[layer]) !== format(0)
+      ? [`Layer ${layers[layer]} changes most: on average over its heads, ${ofWhich}.`]
+      : []),
   ].join(" ");
 }
 
