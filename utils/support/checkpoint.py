@@ -173,7 +173,7 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
         raise ValueError(f"{both}: {remedy}")
     # before transformers makes a list with an entry for each layer
     check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), maximum=MAX_LAYERS)
-    with wrap_read_errors(folder / CONFIG):
+    with wrap_read_errors(folder / CONFIG, ": correct this setting"):
         config = kind.from_dict({name: value for name, value in settings.items() if name not in RUNTIME_SETTINGS})
         if names := settings.get("label2id"):  # transformers may replace them if there is no id2label
             config.label2id = {name: int(class_id) for name, class_id in names.items()}
