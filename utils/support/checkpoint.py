@@ -400,7 +400,7 @@ def load_tokenizer(checkpoint: str | None = None):
         raise ValueError(f"{folder} has no {' or '.join(VOCABULARIES)}: save the tokenizer of the model there, too")
     model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
     if model is not None and type(model).__name__ != "WordPiece":
-        raise ValueError(f"{folder} has a {type(tokenizer).__name__}: {TOKENIZER_REMEDY}")
+        raise ValueError(f"{folder} has a {type(model).__name__} model, not BERT's WordPiece: {TOKENIZER_REMEDY}")
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     check_case(folder, tokenizer)
     if tokenizer.truncation_side != "right":
