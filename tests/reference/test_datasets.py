@@ -175,7 +175,7 @@ def test_read_labelled_splits_each_class(tmp_path):
         (None, "text", "the path must be a text, not None"),
         (3, "text", "the path must be a text, not 3"),
         (SHOP_EMAILS, "mail", "the column 'mail' is missing"),
-        ("", "text", "there is no file"),
+        ("", "text", "a path must be the name of a file or folder"),
     ],
 )
 def test_read_or_example_prints_why_it_uses_the_example(path, column, printed, capsys):
