@@ -541,8 +541,8 @@ CONFIGS = [  # a setting, its value, words of the error, and the values that its
     *((field, value, f"{field} must be a positive integer, got {value}", TINY[field])
       for field in COUNTS for value in (-1, 0)),
     ("max_position_embeddings", 0, "max_position_embeddings must be a positive integer, got 0", 16),
-    ("hidden_size", "12", "expected int, got str (value: '12')): download or save it again", 12),
-    ("hidden_size", 12.5, "expected int, got float (value: 12.5)): download or save it again", 12),
+    ("hidden_size", "12", "expected int, got str (value: '12')): correct this setting", 12),
+    ("hidden_size", 12.5, "expected int, got float (value: 12.5)): correct this setting", 12),
     ("num_attention_heads", 5, "hidden_size=12 is not divisible by num_attention_heads=5: change one of them", 4),
     ("hidden_dropout_prob", 1.5, "hidden_dropout_prob must be a number from 0 to 1, got 1.5", 0.0, 1.0),
     ("attention_probs_dropout_prob", math.nan, "attention_probs_dropout_prob must be a number from 0 to 1, got nan",
@@ -554,7 +554,7 @@ CONFIGS = [  # a setting, its value, words of the error, and the values that its
     ("pad_token_id", 50, "pad_token_id must be an integer from 0 to 49, got 50", 0, 49),
     *(("num_hidden_layers", count, f"num_hidden_layers must be an integer from 1 to 1,000, got {count}", 2)
       for count in (-1, 0, 10**9)),
-    ("hidden_act", [4], "expected str, got list (value: [4])): download or save it again", "gelu"),
+    ("hidden_act", [4], "expected str, got list (value: [4])): correct this setting", "gelu"),
     ("intermediate_size", 10**15,
      f"GB of memory are free: use a smaller hidden_size (now 12) or intermediate_size (now {10**15}), or fewer", 20),
     ("hidden_act", "silu", 'hidden_act="silu" is not supported: use one of gelu, gelu_new, relu',
@@ -667,7 +667,7 @@ WEIGHTS = [
     ("two shards", loads(lambda folder: load(shard(folder, "a.safetensors", "b.safetensors")))),
     ("a classifier in two shards", loads(lambda folder: classify(shard(folder, "a.safetensors", "b.safetensors")))),
     ("NaN in a classifier that is saved over a good one", save_broken,
-     ValueError, "bert.encoder.layer.0.attention.self.query.weight contains NaN or inf",
+     ValueError, "encoder.layers.0.attention.query.weight contains NaN or inf",
      lambda folder: classify(folder).save(folder)),
     ("a shard that is missing", lost_shard, ValueError, "has no a.safetensors, which", save_again()),
     *((f"an index that holds {content:.20}", index(content), ValueError, words, save_again())
@@ -714,7 +714,7 @@ TOKENIZER = [
       for setting, value, words in (
           ("strip_accents", False, "a normalizer that is not supported"),
           ("tokenize_chinese_chars", False, "a normalizer that is not supported"),
-          ("tokenizer_class", "GPT2Tokenizer", "has a GPT2Tokenizer: use a checkpoint with BERT's own tokenizer"))),
+          ("tokenizer_class", "GPT2Tokenizer", "has a BPE model, not BERT's WordPiece: use a checkpoint"))),
     *((f"{file}: {given}", rewrite(file, content), ValueError, "cannot be read", save_again())
       for file, given, content in (
           ("tokenizer_config.json", "a list", "[]"), ("tokenizer.json", "an empty file", b""),

@@ -175,7 +175,7 @@ def test_read_labelled_splits_each_class(tmp_path):
         (None, "text", "the path must be a text, not None"),
         (3, "text", "the path must be a text, not 3"),
         (SHOP_EMAILS, "mail", "the column 'mail' is missing"),
-        ("", "text", "there is no file"),
+        ("", "text", "a path must be the name of a file or folder"),
     ],
 )
 def test_read_or_example_prints_why_it_uses_the_example(path, column, printed, capsys):
@@ -403,6 +403,9 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
         (["1e-05", "0.1"], "measurements"),
         (["80 %", "9 %", "100 %"], "measurements"),
         (["3.5/5", "4/5"], "measurements"),
+        (["€3.20", "€ 4", "5.10 €"], "measurements"),
+        (["1 star", "2.5 stars"], "measurements"),
+        (["1 star", "2 stars", "5 stars"], None),
         ([str(year) for year in range(1990, 2001)], "measurements"),
         ([str(rating) for rating in range(1, 11)], None),
         (["1.0", "2.0", "3.0"], None),

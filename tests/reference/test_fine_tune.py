@@ -130,6 +130,7 @@ def test_unnamed_classes_get_names_from_data(tmp_path, own, run):
         (2, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
         (3, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
         (3, {"id2label": {"0": "neg", "2": "pos"}}, "the ids of the classes are 0, 2: number them 0, 1, … in id2label"),
+        (2, {"id2label": ["neg", "pos"]}, "'list' object has no attribute 'items'): correct this setting"),
         (2, {"id2label": {"0": None, "1": None}}, "has the classes None, None, but the data has neg, pos"),
         (2, {"id2label": {"0": 1, "1": 2}}, "has the classes 1, 2, but the data has neg, pos"),
         (3, {"id2label": {"0": "neg", "1": "pos", "2": "pos"}, "label2id": {"neg": 0, "pos": 2}}, "'pos' two ids"),

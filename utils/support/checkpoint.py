@@ -173,7 +173,7 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
         raise ValueError(f"{both}: {remedy}")
     # before transformers makes a list with an entry for each layer
     check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), maximum=MAX_LAYERS)
-    with wrap_read_errors(folder / CONFIG):
+    with wrap_read_errors(folder / CONFIG, ": correct this setting"):
         config = kind.from_dict({name: value for name, value in settings.items() if name not in RUNTIME_SETTINGS})
         if names := settings.get("label2id"):  # transformers may replace them if there is no id2label
             config.label2id = {name: int(class_id) for name, class_id in names.items()}
@@ -400,7 +400,7 @@ def load_tokenizer(checkpoint: str | None = None):
         raise ValueError(f"{folder} has no {' or '.join(VOCABULARIES)}: save the tokenizer of the model there, too")
     model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
     if model is not None and type(model).__name__ != "WordPiece":
-        raise ValueError(f"{folder} has a {type(tokenizer).__name__}: {TOKENIZER_REMEDY}")
+        raise ValueError(f"{folder} has a {type(model).__name__} model, not BERT's WordPiece: {TOKENIZER_REMEDY}")
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     check_case(folder, tokenizer)
     if tokenizer.truncation_side != "right":

@@ -13,8 +13,8 @@ from utils.support.tables import check_filled, count_missing, holds_json, plain_
 
 Text = TypeVar("Text")
 SHOP_EMAILS = DATA / "shop_emails.csv"
-# a label such as 4.5, 4,5, −1, 1e-05, 80 % or 4/5
-NUMBER = re.compile(r"([+−–-]?\d*[.,]?\d+(?:e[+-]?\d+)?)(?: ?[%‰]|/\d+)?", re.IGNORECASE)
+# a label such as 4.5, 4,5, −1, 1e-05, 80 %, 4/5, €3.20 or 4 stars
+NUMBER = re.compile(r"(?:[€$£] ?)?([+−–-]?\d*[.,]?\d+(?:e[+-]?\d+)?)(?: ?[%‰€$£★]| ?stars?|/\d+)?", re.IGNORECASE)
 
 
 class SplitDataset(NamedTuple):

@@ -139,7 +139,7 @@ class SavedModel(nn.Module):
 
 
 def computation(model: nn.Module) -> dict[str, str]:
-    """Return what a model computes with beside its weights: heads, activations and constants of LayerNorm."""
+    """Return the settings of a model that its weights do not show: heads, activations, constants of LayerNorm."""
     names = ("num_heads", "norm_first", "eps", "activation")
     found = {f"{place}.{name}": getattr(part, name, None) for place, part in model.named_modules() for name in names}
     return {name: str(value) for name, value in found.items() if isinstance(value, (nn.Module, int, float))}

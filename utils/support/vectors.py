@@ -17,6 +17,7 @@ def import_faiss():
 
 def check_states(last_hidden_state: Tensor, attention_mask: Tensor) -> None:
     """Raise ValueError unless (B, S, H) and a mask (B, S) belong together and each row has a real token."""
+    check_tensor("last_hidden_state", last_hidden_state)
     check_mask("attention_mask", attention_mask)
     if last_hidden_state.shape[:2] != attention_mask.shape:
         raise ValueError(
