@@ -115,11 +115,11 @@ def test_copy_has_the_code_of_the_series(copy):
 
 
 @pytest.mark.parametrize(
-    ("step", "calls"), [("copytree", 2), ("copy", 5), ("set_address", 9), ("save", 9), ("flush", 99), ("rename", 2)]
+    ("step", "calls"), [("copytree", 2), ("copy", 5), ("set_address", 9), ("save", 9), ("flush", 99), ("replace", 1)]
 )
 def test_interrupted_copy_leaves_nothing(tmp_path, monkeypatch, step, calls):
     """The processes that are killed leave a hidden folder at most, and no solution in it."""
-    module = {"copytree": shutil, "copy": shutil, "set_address": badges, "flush": files, "rename": Path}.get(
+    module = {"copytree": shutil, "copy": shutil, "set_address": badges, "flush": files, "replace": Path}.get(
         step, student
     )
     real, taken = getattr(module, step), []
