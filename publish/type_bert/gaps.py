@@ -99,8 +99,8 @@ GAPS = {
             ([[3.0, 3.0, 3.0, 3.0], [0.0, 0.0, 0.0, 1.0], [0.1, 0.1, 0.1, 0.2]], Tiny(), "b.LayerNorm"),
         ],
         given=1,
-        blank=r"math.sqrt(\n        sum((a - mean) ** 2 for a in vector) / len(vector) + model.config.get("
-        r'"layer_norm_eps", 1e-12)\n    ) => ... ;; [(a - mean) / deviation * s + b => [...',
+        blank='math.sqrt(sum((a - mean) ** 2 for a in vector) / len(vector) + model.config.get("layer_norm_eps", 1e-12)) '
+        "=> ... ;; [(a - mean) / std * s + b => [...",
     ),
     "encode": Gap(
         [([1], Tiny()), ([3, 1], Tiny()), ([2, 2, 5], Tiny())],
@@ -263,13 +263,13 @@ MISTAKES = {
             by how many there are.
         (a - mean) ** 2 for => a ** 2 for | Subtract the mean before you square.
         (a - mean) ** 2 for => abs(a - mean) for | Square the differences instead of dropping their signs.
-        deviation = math.sqrt( => deviation = ( | Divide by the square root of the variance.
+        std = math.sqrt( => std = ( | Divide by the square root of the variance.
         math.sqrt( => (math.sqrt( ;; len(vector) + model => len(vector)) + model | The small number belongs under the
             root, added to the variance.
         model.config.get("layer_norm_eps", 1e-12) => 1e-12
         model.config.get("layer_norm_eps", 1e-12) => 1e-5
         + model.config.get("layer_norm_eps", 1e-12) => + 0.0
-        + model.config.get("layer_norm_eps", 1e-12) => + 0.0 ;; / deviation => / (deviation or 1) | The small number is
+        + model.config.get("layer_norm_eps", 1e-12) => + 0.0 ;; / std => / (std or 1) | The small number is
             the model's: model.config["layer_norm_eps"].
         * s + b for => * s for | The learned shift is missing: + b.
         * s + b for => + b for | The learned scale is missing: * s.
