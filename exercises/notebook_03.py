@@ -167,10 +167,12 @@ def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
         close(result, compute_attention_weights(query, key, mask), 1e-4),
         "Right without a mask. With a mask, set the scores to −∞ where it is 0, before the softmax.",
     )
-    expect(
-        close(run_once(answer, (query, key, 2 * mask), torch.clone), result, 1e-4),
-        "Only a mask of 1 counts as visible here. Hide a key where the mask is 0, and show it wherever it is not.",
-    )
+    for other in (2 * mask, -mask):
+        expect(
+            close(run_once(answer, (query, key, other), torch.clone), result, 1e-4),
+            f"A mask of {other.unique().tolist()} gives another result. Hide a key where the mask is 0, "
+            "and show it wherever it is not, also where it is 2 or −1.",
+        )
     states, padded = low_scores(queries[-1], queries[-1])
     hides_padding(answer(torch.ones_like(states), states, padded[:, None, :]))
     expect_trainable(answer, compute_attention_weights, query, key)

@@ -1,7 +1,6 @@
 """Checks for the exercises of notebook 04."""
 
 import math
-from functools import partial
 
 import torch
 
@@ -15,18 +14,7 @@ from exercises.attention import (
     wrong_weights,
 )
 from exercises.comparison import comparison
-from exercises.framework import (
-    Hint,
-    as_shape,
-    call,
-    close,
-    compare_stages,
-    exercise,
-    expect,
-    expect_function,
-    expect_tensor,
-)
-from exercises.prediction import prediction
+from exercises.framework import Hint, call, close, compare_stages, exercise, expect, expect_function, expect_tensor
 from utils.attention import compute_attention_weights
 
 NO_VIEW = "view fails because transpose leaves the numbers apart in memory. Use reshape."
@@ -110,28 +98,6 @@ comparison(
     remark="It undoes split_heads.",
 )
 
-prediction(
-    "4.4",
-    [partial(as_shape, question=name) for name in ("query_shape", "weights_shape", "output_shape")],
-    """
-    = (2, 6, 7, 8)
-    if 48 in answer
-    (2, 6, 7, 48) | After splitting, no head has all 48 coordinates: a head's size is D = H / A.
-    (2, 7, 6, 8) | query: that is the shape after view. The transpose then moves the heads in front of the tokens.
-    (2, 8, 7, 6) | query: 6 is the number of heads, and 8 = 48 / 6 is the head size. Swap them.
-    (2, 7, 8) | The query has the dimensions (B, A, S, D) with D = H / A.
-    = (2, 6, 7, 7)
-    (2, 7, 7) | weights: every head has its own matrix, so there is a dimension for heads.
-    if 8 in answer
-    (2, 6, 7, 8) | weights: the product of query and key sums over D, so D is gone here.
-    (6, 7, 7) | The weights have one row per query and one column per key, in every head.
-    = (2, 7, 48)
-    (2, 7, 8) | output: that is one head's context. The output joins all heads.
-    (2, 48) | The output has the shape of the input, (B, S, H): blocks can be stacked.
-    """,
-    ask="Give three shapes.",
-    remark="Only the weights have S twice: they grow with the square of the length.",
-)
 
 MODELS = {"the pretrained model": (), "H = 18 and 3 heads": (18, 3), "H = 20 and 5 heads": (20, 5)}
 

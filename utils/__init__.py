@@ -34,7 +34,9 @@ BUILT = {
         }
     },
     "04": {
-        "attention": {"extend_attention_mask": "The mask", "MultiHeadAttention": "Exercise 4.5: write the forward pass"}
+        "attention": dict.fromkeys(
+            ("extend_attention_mask", "MultiHeadAttention"), "Exercise 4.5: write the forward pass"
+        )
     },
     "05": {
         "encoder_layer": {

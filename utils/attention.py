@@ -124,7 +124,7 @@ class MultiHeadAttention(nn.Module):
 def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
     """Turn a (B, S) mask of 1 and 0 into (B, 1, 1, S), True for the keys that every head and query may see.
 
-    Built in notebook 04, section “The mask”.
+    Built in notebook 04, exercise 4.5.
     """
     check_same_shape("attention_mask", attention_mask, (B, S))
     return attention_mask[:, None, None, :] != 0

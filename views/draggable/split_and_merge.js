@@ -1,9 +1,7 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
 explain(
-  "Play the steps and follow one number (click or tap it; 213 is token 2, head 1, coordinate 3), then choose a " +
-    "wrong order. " +
-    "In a model the batch comes first: there it is transpose(1, 2).",
+  "Play the steps and follow one number (click or tap it; 213 is token 2, head 1, coordinate 3), then choose a wrong order.",
 );
 
 const MOST = 24; // numbers per token
@@ -15,23 +13,23 @@ const nameOf = (token) => data.names[token] ?? `token ${token}`,
 const labelOf = (number) =>
   [Math.floor(number / sizes.H), Math.floor((number % sizes.H) / sizes.D), number % sizes.D].join("");
 
-// The steps: a line of code, its shape, whether it swaps the first two dimensions, and what readers see.
+// The steps: a name, its shape, whether it swaps the first two dimensions, and what readers see.
 const BEGIN = {
-  code: "q",
+  code: "queries",
   shape: "SH",
   tell: () =>
     "Each row is the query of one token, made from its whole vector: " +
     `H = A · D = ${sizes.H} numbers. Each colour is the part of one head, ${sizes.D} of them.`,
 };
 const SPLIT = {
-  code: "q = q.view(S, A, D)",
+  code: "cut into heads",
   shape: "SAD",
   tell: () =>
     "The view cuts each token's query into " +
     `${sizes.A} pieces of ${sizes.D}, one per head. No number changes its place in memory.`,
 };
 const SWAP = {
-  code: "q = q.transpose(0, 1)",
+  code: "heads first",
   shape: "ASD",
   swaps: true,
   tell: () =>
@@ -39,20 +37,20 @@ const SWAP = {
     "heads: now each head has one block, with its own part of every token. Attention works in each block separately.",
 };
 const BACK = {
-  code: "q = q.transpose(0, 1)",
+  code: "tokens first",
   shape: "SAD",
   swaps: true,
   tell: () => "After attention, a transpose " + "swaps them back: one block per token, with the parts of all heads.",
 };
 const JOIN = {
-  code: "q = q.reshape(S, H)",
+  code: "join the heads",
   shape: "SH",
   tell: () =>
     "The reshape writes the parts of all heads " +
     "side by side: (S, H) again, and every number is where it was at the start.",
 };
 const CUT = {
-  code: "q = q.view(A, S, D)",
+  code: "cut in reading order",
   shape: "ASD",
   tell: () => "With one head nothing needs to be swapped, " + "so the mistake does no harm. Take two heads.",
 };

@@ -17,6 +17,11 @@ def by_fused_attention(scores):
     return F.scaled_dot_product_attention(scores, unit, unit, scale=1.0)
 
 
+def by_fused_identity(query, key, attention_mask=None):
+    unit = torch.eye(key.size(-2)).expand(*key.shape[:-1], -1)  # float32, whatever the dtype of the query
+    return F.scaled_dot_product_attention(query, key, unit, None if attention_mask is None else attention_mask != 0)
+
+
 def maximum_before_the_mask(query, key, attention_mask=None):
     scores = query @ key.mT / query.size(-1) ** 0.5
     weights = (scores - scores.amax(-1, keepdim=True)).exp()
@@ -48,8 +53,8 @@ RIGHT = {
     "3.2": """
         attention_mask == 0, -math.inf => attention_mask == 0, -1e9
         attention_mask == 0, -math.inf => ~attention_mask.bool(), torch.finfo(scores.dtype).min
-        scores.masked_fill(attention_mask == 0, -math.inf) => torch.where(attention_mask > 0, scores, -torch.inf)
-        scores.masked_fill(attention_mask == 0, -math.inf) => scores + attention_mask.to(scores.dtype).log()
+        scores.masked_fill(attention_mask == 0, -math.inf) => scores + (attention_mask != 0).to(scores.dtype).log()
+        by_fused_identity
         lambda query, key, mask=None: right(query * query.size(-1) ** 0.25, key * query.size(-1) ** -0.25, mask)
         query @ key.transpose(-2, -1) => torch.einsum("...sd,...td->...st", query, key)
     """,
@@ -117,7 +122,8 @@ WRONG = {
         -math.inf => -10.0 | −∞
         -math.inf => -20.0 | with −inf
         attention_mask == 0 => attention_mask[:, None] == 0 | which fits the scores as it is
-        attention_mask == 0 => attention_mask != 1 | Only a mask of 1 counts
+        attention_mask == 0 => attention_mask != 1 | also where it is 2 or −1
+        attention_mask == 0 => attention_mask <= 0 | also where it is 2 or −1
         maximum_before_the_mask | before you take the maximum
         lambda query, key, mask=None: right(query, key) * (1 if mask is None else mask) | after the softmax
         lambda query, key, mask=None: normalised_again(right(query, key) * (1 if mask is None else mask)) | Set masked scores to −inf before the softmax

@@ -29,7 +29,6 @@ RIGHT = {
         reshape( => contiguous().view(
         merge_in_numpy
     """,
-    "4.4": "[torch.Size(shape) for shape in right]",
     "4.5": """
         split_heads(self.query(hidden_states), self.num_heads) => self.split_heads(self.query(hidden_states))
         -math.inf => -1e9
@@ -57,11 +56,6 @@ WRONG = {
         reshape => view | view fails because transpose leaves the
         reshape(B, S, A * D) => reshape(2, 4, 18) | but not for H = 20 and 5 heads
         A * D => A * 4 | compute a head's size, D =
-    """,
-    "4.4": """
-        [1, 2, 3] | query_shape should be a shape
-        right[:1] | three shapes
-        ["a", "b", "c"] | should be a shape
     """,
     "4.5": """
         / math.sqrt(query.size(-1)) => / 1 | not scaled
