@@ -191,7 +191,7 @@ def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
     With `shared`, a right one uses the first layer in every round, else each layer in its own.
     """
     ids, mask, types = TOY_INPUT
-    encoder, two_layers = toy_encoder(), toy_encoder(layers=2)
+    encoder = toy_encoder()
     untouched = deepcopy(encoder)
     for layer in encoder.layers:
         layer.register_forward_pre_hook(expect_no_pair)
@@ -217,8 +217,10 @@ def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
         expect(close(state, right), hint)
     for state, right in zip(tensors, wanted, strict=True):
         expect_gradients(state, right, list(encoder.parameters()), CUT_OFF)
-    fewer = as_states(answer(two_layers, ids, mask, types), 2)
-    expect(len(fewer) == 3, "Right for three layers, but two layers give three states. Use len(encoder.layers).")
+    for layers, count in ((2, "two layers give three"), (7, "seven layers give eight")):
+        found = as_states(answer(toy_encoder(layers), ids, mask, types), layers)
+        hint = f"Right for three layers, but {count} states. Use len(encoder.layers)."
+        expect(len(found) == layers + 1, hint)
 
 
 def expect_no_pair(layer, arguments: tuple) -> None:

@@ -220,8 +220,7 @@ def collocations_and_baseline(answer):
     require_link(layer, head, MACHINE)
     there, strange = (share_found(layer, head, strangers) for strangers in (False, True))
     expect(
-        there != strange,
-        f"Head {layer}-{head} finds as many strangers as collocations. Choose a head whose two shares differ.",
+        there > strange, f"Head {layer}-{head} does not find more collocations than strangers. Choose a head that does."
     )
     wanted = {
         "together": (found_together, there),
@@ -286,44 +285,3 @@ def three_hunts_counted(answer):
 def heads_that_find(weights: Tensor, query: int, key: int) -> int:
     """Return in how many heads a token finds another, by the rule of 7.3."""
     return int(largest_is(weights[:, :, query], key, [0, query, weights.size(-1) - 1]).sum())
-
-
-def product(matrices: list[Tensor]) -> Tensor:
-    """Return the product of matrices, each later one on the left."""
-    total = torch.eye(matrices[0].size(-1))
-    for matrix in matrices:
-        total = matrix @ total
-    return total
-
-
-def mixed(weights: Tensor) -> list[Tensor]:
-    """Return each layer's matrix: the mean over its heads, half of it the identity."""
-    return list((weights.mean(dim=1) + torch.eye(weights.size(-1))) / 2)
-
-
-comparison(
-    "7.6",
-    "weights",
-    "product(mixed(weights))",
-    """
-    product(mixed(weights)[::-1]) | The order is reversed. Each later layer multiplies from the left.
-    product(list(weights.mean(dim=1))) | The residual connection is missing. Mix each matrix with the identity.
-    sum(mixed(weights)) / len(weights) | The layers are averaged. Multiply their matrices.
-    torch.stack(mixed(weights)).prod(dim=0) | Use matrix products (@), not products of entries (*).
-    product(mixed(weights)) * 2 ** len(weights) | Mix half weights and half identity: divide by 2, so that rows sum to
-        1.
-    mixed(weights)[-1] | This is only the last layer. Multiply it by the layers below.
-    product(mixed(weights[:, :1])) | This is only the first head of each layer. Average over all heads.
-    product(mixed(weights[1:])) | The first layer is left out.
-    product(mixed(weights[:6])) | The number of layers is fixed at six. Use all layers of `weights`.
-    if not close(answer.sum(-1), torch.ones(len(answer)))
-    product(mixed(weights)) * 3 | The rows should sum to 1, because the rows of each layer's mixed matrix do.
-    torch.eye(weights.size(-1)) | The result is wrong, although its rows sum to 1. Is the mean over all heads, is half
-        of each matrix the identity, and is each layer used once?
-    """,
-    inputs=lambda *sizes: (random_weights(*sizes),),
-    sizes={"3 layers": (3, 2, 4), "14 layers of 3 heads": (14, 3, 6), "8 layers": (8, 2, 5)},
-    lists=True,
-    remark="Rows sum to 1 in each factor, and so in the product.",
-    points=3,
-)

@@ -50,19 +50,12 @@ BUILT = {
             "TransformerEncoder": "Exercise 6.1: write the stack",
             "initialize": "Exercise 6.1: write the stack",
         },
-        "weights": {
-            "rename_weight": "Exercise 6.3: translate the names",
-            "rename_weights": "A strict load",
-            "rename_headed_weight": "A strict load",
-            "rename_decoder_weight": "A strict load",
-            "HeadedModel": "A strict load",
-        },
+        "weights": {"rename_weight": "Exercise 6.3: translate the names", "rename_weights": "A strict load"},
     },
     "07": {
         "heads": {
             "previous_token_score": "Exercise 7.1: score the token before",
             "finds": "Exercise 7.3: write the rule",
-            "rollout": "Exercise 7.6: follow attention through the layers (optional)",
         }
     },
     "08": {

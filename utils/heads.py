@@ -27,18 +27,6 @@ def finds(weights: Tensor, query: int, key: int) -> Tensor:
     return row.argmax(dim=-1) == key
 
 
-def rollout(weights: Tensor) -> Tensor:
-    """Return how much each token contributes to each other through all layers, (S, S), from weights (L, A, S, S).
-
-    Built in notebook 07, exercise 7.6: attention rollout (Abnar and Zuidema 2020, section 3).
-    """
-    identity = torch.eye(weights.size(-1), dtype=weights.dtype, device=weights.device)
-    total = identity
-    for layer in weights.mean(dim=1):  # (S, S)
-        total = (layer + identity) / 2 @ total
-    return total
-
-
 def silence(head: int, columns: Tensor) -> Callable:
     """Return a forward pre-hook for an attention's output layer that writes `columns` in place of a head's result.
 

@@ -44,10 +44,7 @@ def rename_weights(
 
 
 def rename_headed_weight(name: str, architecture: str) -> str | None:
-    """Return our name for a weight of a transformers model with a head; None if our model has no such weight.
-
-    Built in notebook 06, section “A strict load”.
-    """
+    """Return our name for a weight of a transformers model with a head; None if our model has no such weight."""
     name = canonical_name(name)
     for theirs, ours in HEADS[architecture].items():
         if name.startswith(canonical_name(theirs)):
@@ -58,19 +55,13 @@ def rename_headed_weight(name: str, architecture: str) -> str | None:
 
 
 def rename_decoder_weight(name: str) -> str | None:
-    """Return our name for a weight of `BertLMHeadModel`, such as head.bias; None for its buffers.
-
-    Built in notebook 06, section “A strict load”.
-    """
+    """Return our name for a weight of `BertLMHeadModel`, such as head.bias; None for its buffers."""
     name = rename_headed_weight(name, "BertForMaskedLM")
     return name and name.removeprefix("encoder.").replace("crossattention", "cross_attention")
 
 
 class HeadedModel(SavedModel):
-    """A model with a head on the encoder, which loads the weights of a transformers model with the same head.
-
-    Built in notebook 06, section “A strict load”.
-    """
+    """A model with a head on the encoder, which loads the weights of a transformers model with the same head."""
 
     def load_bert_weights(self, state_dict: Mapping[str, Tensor]) -> None:
         """Copy the weights of the transformers model. ValueError lists those that do not fit."""

@@ -2,7 +2,7 @@
 
 import torch
 
-from utils.heads import finds, previous_token_score, rollout, silence
+from utils.heads import finds, previous_token_score, silence
 
 ROWS = torch.tensor([[1.0, 0.0, 0.0], [0.6, 0.4, 0.0], [0.1, 0.2, 0.7]])
 
@@ -21,13 +21,6 @@ def test_finds_leaves_out_special_tokens_and_the_query():
     assert finds(weights, 3, 2).tolist() == [[True, False]]
     assert finds(weights, 3, 1).tolist() == [[False, True]]
     assert weights.equal(before)
-
-
-def test_rollout_multiplies_later_layers_from_the_left():
-    lower, upper = torch.tensor([[1.0, 0.0], [0.4, 0.6]]), torch.tensor([[0.0, 1.0], [0.0, 1.0]])
-    assert rollout(lower[None, None]).allclose(torch.tensor([[1.0, 0.0], [0.2, 0.8]]))
-    mixed = [(layer + torch.eye(2)) / 2 for layer in (lower, upper)]
-    assert rollout(torch.stack([lower, upper])[:, None]).allclose(mixed[1] @ mixed[0])
 
 
 def test_silence_replaces_one_head_and_leaves_its_input():

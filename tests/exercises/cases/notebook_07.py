@@ -69,10 +69,6 @@ RIGHT = {
         torch.tensor(list(COUNTS.values()))
         {name: str(count) for name, count in COUNTS.items()}
     """,
-    "7.6": """
-        lambda w: right(w).numpy()
-        lambda w: right(w).tolist()
-    """,
 }
 WRONG = {
     "7.1": """
@@ -104,8 +100,12 @@ WRONG = {
         lambda w, q, k: [["yes"] * w.size(1)] * w.size(0) | torch tensor
     """,
     "7.4": """
-        ((0, 2), 1, 1, 1) | whose two shares differ
-        ((1, 9), 1, 1, 1) | whose two shares differ
+        ((0, 2), 1, 1, 1) | more collocations than strangers
+        ((1, 9), 1, 1, 1) | more collocations than strangers
+        ((0, 0), 0.45, 1, 0.8) | more collocations than strangers
+        ((3, 1), 1, 1, 1) | more collocations than strangers
+        ((3, 9), 1, 1, 1) | more collocations than strangers
+        ((5, 11), 1, 1, 1) | more collocations than strangers
         (CHOSEN, SHARES[0], 0.0, SHARES[2]) | one token before
         (CHOSEN, 0.123, 1.0, SHARES[2]) | for together
         (CHOSEN, SHARES[0], 1.0, 0.123) | for strangers
@@ -124,9 +124,5 @@ WRONG = {
         {"we": COUNTS["we"]} | keys
         list(COUNTS.values())[:2] | three numbers
         7 | dictionary
-    """,
-    "7.6": """
-        lambda w: right(w[:3]) | half of each matrix the identity
-        lambda w: w.mean(dim=1) | shape
     """,
 }
