@@ -1,6 +1,5 @@
 """Measure the numbers in prose and drawings that no cell prints: mostly weights that a view shows under the pointer."""
 
-import copy
 import functools
 import json
 import re
@@ -146,21 +145,9 @@ def test_numbers_of_the_evening(tokenizer, encoder):
     for numbers in ((1, 3, 5), (1, 6, 5)):
         normal = [f"{x:.2f}".replace("-", "−") for x in F.layer_norm(torch.tensor(numbers).float(), (3,)).tolist()]
         assert f"({', '.join(normal)})".replace("0.00", "0") in text
-    for first, same, opposite in re.findall(r"\| ([^|]*) \| ([^|]*, \S*) \| ([^|]*, \S*) \|", text):
-        texts, numbers = zip(*(cell.replace("*", "").rsplit(", ", 1) for cell in (same, opposite)), strict=True)
-        vectors = embed([first, *texts], encoder, tokenizer)
-        assert [f"{vectors[0] @ vector:.2f}" for vector in vectors[1:]] == list(numbers), first
-
-
-def test_the_head_that_looks_back_needs_the_positions(tokenizer, encoder):
-    """The evening says so: with the same row for all positions, the pattern of head 0-2 is gone."""
-    changed, batch = copy.deepcopy(encoder), tokenizer(PAIR[1])
-    with torch.inference_mode():
-        rows = changed.embeddings.position_embeddings.weight
-        rows.copy_(rows.mean(dim=0, keepdim=True))
-        before, after = (one(**batch, output_attentions=True).attentions[0][0, 2] for one in (encoder, changed))
-    assert before.diagonal(-1).min() > 0.99
-    assert after.diagonal(-1).mean() < 0.5
+    vectors = embed(["the film was not good", "I hated the movie", "the film was good"], encoder, tokenizer)
+    same, opposite = (f"{vectors[0] @ vector:.2f}" for vector in vectors[1:])
+    assert f'"I hated the movie" {same}, and its opposite, "the film was good", **{opposite}**' in text
 
 
 def test_ids_in_drawings_are_right(tokenizer):
