@@ -99,8 +99,8 @@ GAPS = {
             ([[3.0, 3.0, 3.0, 3.0], [0.0, 0.0, 0.0, 1.0], [0.1, 0.1, 0.1, 0.2]], Tiny(), "b.LayerNorm"),
         ],
         given=1,
-        blank='math.sqrt(sum((a - mean) ** 2 for a in vector) / len(vector) + model.config.get("layer_norm_eps", 1e-12))'
-        " => ... ;; [(a - mean) / std * s + b => [...",
+        blank="math.sqrt(sum((a - mean) ** 2 for a in vector) / len(vector) + model.config.get("
+        '"layer_norm_eps", 1e-12)) => ... ;; [(a - mean) / std * s + b => [...',
     ),
     "encode": Gap(
         [([1], Tiny()), ([3, 1], Tiny()), ([2, 2, 5], Tiny())],
