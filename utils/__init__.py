@@ -50,7 +50,13 @@ BUILT = {
             "TransformerEncoder": "Exercise 6.1: write the stack",
             "initialize": "Exercise 6.1: write the stack",
         },
-        "weights": {"rename_weight": "Exercise 6.3: translate the names", "rename_weights": "A strict load"},
+        "weights": {
+            "rename_weight": "Exercise 6.3: translate the names",
+            "rename_weights": "A strict load",
+            "rename_headed_weight": "A strict load",
+            "rename_decoder_weight": "A strict load",
+            "HeadedModel": "A strict load",
+        },
     },
     "07": {
         "heads": {

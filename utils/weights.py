@@ -44,7 +44,10 @@ def rename_weights(
 
 
 def rename_headed_weight(name: str, architecture: str) -> str | None:
-    """Return our name for a weight of a transformers model with a head; None if our model has no such weight."""
+    """Return our name for a weight of a transformers model with a head; None if our model has no such weight.
+
+    Built in notebook 06, section “A strict load”.
+    """
     name = canonical_name(name)
     for theirs, ours in HEADS[architecture].items():
         if name.startswith(canonical_name(theirs)):
@@ -55,13 +58,19 @@ def rename_headed_weight(name: str, architecture: str) -> str | None:
 
 
 def rename_decoder_weight(name: str) -> str | None:
-    """Return our name for a weight of `BertLMHeadModel`, such as head.bias; None for its buffers."""
+    """Return our name for a weight of `BertLMHeadModel`, such as head.bias; None for its buffers.
+
+    Built in notebook 06, section “A strict load”.
+    """
     name = rename_headed_weight(name, "BertForMaskedLM")
     return name and name.removeprefix("encoder.").replace("crossattention", "cross_attention")
 
 
 class HeadedModel(SavedModel):
-    """A model with a head on the encoder, which loads the weights of a transformers model with the same head."""
+    """A model with a head on the encoder, which loads the weights of a transformers model with the same head.
+
+    Built in notebook 06, section “A strict load”.
+    """
 
     def load_bert_weights(self, state_dict: Mapping[str, Tensor]) -> None:
         """Copy the weights of the transformers model. ValueError lists those that do not fit."""
