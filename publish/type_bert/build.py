@@ -61,6 +61,8 @@ MODEL_NOTES = {
     "file": "This file does not contain the whole model: it runs on the page of the site only.",
 }
 
+RUNS = {"site": "the real model runs with it", "file": "one head of the real model runs with it"}
+
 
 def round_rows(name: str, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return one scale per row, and the numbers of a matrix divided by it and rounded to integers."""
@@ -146,6 +148,7 @@ def make_page(kind: str, data: Mapping, inserted: Mapping, pages: Mapping[str, s
     policy = POLICIES[kind].format(scripts=hashes, style=f"'sha256-{fingerprint(style)}'")
     inserted = {
         "policy": f"default-src 'none'; {policy}; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'",
+        "runs": RUNS[kind],
         "style": style,
         "program": program,
         "worker": shorten(read["worker.js"]),

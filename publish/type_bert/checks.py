@@ -4,7 +4,6 @@ import ast
 import builtins
 import copy
 import io
-import linecache
 import math
 import re
 import textwrap
@@ -14,7 +13,41 @@ from functools import cache
 
 from publish.type_bert.gaps import GAPS, Tiny, edited, mistakes_of
 
-EXPLAINED = (  # parts of Python's messages, and what they mean here
+EXPLAINED = (  # what to find in `message, in the function that raised it: the reader's line`, and what it means here
+    (
+        r", in dot: .*\bdot\(",
+        "dot takes two lists of numbers. If one is a list of vectors, take its vectors one by one: [… for … in …].",
+    ),
+    (
+        r", in softmax: .*\bsoftmax\(",
+        "softmax takes one list of numbers. Collect all scores in a list first: [… for … in …].",
+    ),
+    (
+        r"name '(key|score|value|column)'",
+        "Nothing has this name yet. Take each one in turn: [… for key in keys], or a loop.",
+    ),
+    (
+        "'NoneType' object has no attribute 'append'",
+        "append changes the list and returns nothing: write it without “… =”.",
+    ),
+    (r"unsupported operand type\(s\) for \^", "A power is written with two stars in Python, as in 3 ** 2."),
+    (
+        "list indices must be integers",
+        "Here the loop gives the parts of the list themselves, not their indices: use them directly.",
+    ),
+    ("object cannot be interpreted as an integer", "range needs a number: range(len(…))."),
+    ("around the comprehension target", "No comma before for: [… for … in …]."),
+    (
+        r"invalid syntax.*: return \w+ = ",
+        "return gives the answer, so only the last line begins with it. Delete it here.",
+    ),
+    (r"invalid syntax.*: [^\[{]* for \w+ in ", "Such a list needs brackets: [… for … in …]."),
+    (r"invalid character '[√∑]'", "Python has no such sign. Write math.sqrt(…) for a root and sum(…) for a sum."),
+    ("non-int of type 'float'", "A list cannot be multiplied like a number. Multiply its numbers: [… for … in …]."),
+    ("'(Tiny|Checkpoint)' object", 'The settings of the model are in model.config["…"].'),
+    ("can only concatenate str", 'A text and a number cannot be joined. Write f"encoder.layer.{layer}".'),
+    ("empty sequence|argument is empty", "There is nothing to choose from: give default=None for that case."),
+    ("StopIteration", "next found nothing: give it None for that case, next((…), None)."),
     ("name 'np'", "numpy is not available here, and plain Python is enough."),
     ("name 'torch'", "PyTorch is not available here, and plain Python is enough."),
     ("No module named", "Only plain Python is available here, and it is enough."),
@@ -25,8 +58,8 @@ EXPLAINED = (  # parts of Python's messages, and what they mean here
         "can't multiply sequence by non-int",
         "Two lists cannot be multiplied. Take their numbers pair by pair: zip(a, b).",
     ),
-    ("unsupported operand type(s) for @", "Lists have no @. Use dot(…)."),
-    ("unsupported operand type(s)", "Python cannot calculate with a whole list. Take its numbers one by one."),
+    (r"unsupported operand type\(s\) for @", "Lists have no @. Use dot(…)."),
+    (r"unsupported operand type\(s\)", "Python cannot calculate with a whole list. Take its numbers one by one."),
     ("has no attribute 'removeprefix'", 'The name of a layer is a text: f"encoder.layer.{layer}".'),
     ("has no attribute", "Lists and numbers have no such method. Use a function."),
     ("'list' object", "A list is not a number. Take its numbers one by one."),
@@ -44,7 +77,7 @@ EXPLAINED = (  # parts of Python's messages, and what they mean here
     ("invalid character", "This character is not one of Python's. Type - * / and straight quotes."),
     ("unterminated string", "A quote is still open. Close it."),
     ("invalid syntax", "Python cannot read this line."),
-    ("KeyError: 'encoder.layer.{", 'Put f before the quotes, as in f"encoder.layer.{layer}".'),
+    (r"KeyError: 'encoder\.layer\.\{", 'Put f before the quotes, as in f"encoder.layer.{layer}".'),
     ("range error", "The powers became too large: math.exp of more than 709 overflows."),
     ("Result too large", "The powers became too large: math.exp of more than 709 overflows."),
     ("domain error", "This function needs a positive number."),
@@ -103,7 +136,6 @@ def completed(body: str) -> str:
 def run(source: str, gap: str, body: str, cases: list[tuple]) -> list:
     """Return the answers to the cases, or what they raise; the function may use every other one of the file."""
     text, file = parts_of(source, gap)[0] + completed(body) + "\n", f"{gap}.py"
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     variables = {"__name__": "microbert"}
     exec(compiled(source), variables)
     exec(compile(text, file, "exec"), variables)
@@ -148,7 +180,7 @@ def judge(source: str, gap: str, body: str) -> dict:
             answers = run(source, gap, body, given)
         return verdict(source, gap, body, answers, given, bool(printed.getvalue()))
     except BaseException as error:  # also SystemExit
-        return {"right": False} | describe(error, source, gap)
+        return {"right": False} | describe(error, source, gap, body)
 
 
 def unfinished(gap: str, body: str) -> str:
@@ -188,7 +220,7 @@ def verdict(source: str, gap: str, body: str, answers: list, given: list[tuple],
         if all(map(agree, answers, run(source, gap, wrong, copy.deepcopy(cases)))):
             return {"right": False, "hint": hint, "runs": True, "known": True}
     if error := next((answer for answer in answers if isinstance(answer, Exception)), None):
-        return {"right": False} | describe(error, source, gap)
+        return {"right": False} | describe(error, source, gap, body)
     i = next(i for i, pair in enumerate(zip(answers, right, strict=True)) if not agree(*pair))
     called = f"{gap}({', '.join(map(written, cases[i]))})"
     digits = next((n for n in (4, 8) if written(right[i], n) != written(answers[i], n)), 17)
@@ -203,7 +235,7 @@ def plain(value):
     return value if isinstance(value, int | float | str) else 0
 
 
-def describe(error: BaseException, source: str, gap: str) -> dict:
+def describe(error: BaseException, source: str, gap: str, body: str) -> dict:
     """Return Python's message, its line among the reader's, and what it means."""
     file, above = f"{gap}.py", parts_of(source, gap)[0].count("\n")
     frames = traceback.extract_tb(error.__traceback__)
@@ -213,10 +245,14 @@ def describe(error: BaseException, source: str, gap: str) -> dict:
         line = error.lineno if error.filename == file else line
         text = re.sub(r"(?<=on line )\d+", lambda found: str(max(1, int(found[0]) - above)), str(error.msg))
     message = f"{type(error).__name__}: {text}".removesuffix(": ")
-    hint = next((means for part, means in EXPLAINED if part in message), "")
+    line = line and max(1, line - above)
+    typed = completed(body).splitlines()[line - 1 : line] if line else []
+    called = frames[-1].name if frames and frames[-1].filename == "microbert.py" else gap + ".py"
+    where = f"{message}, in {called}: {''.join(typed).strip()}"
+    hint = next((means for part, means in EXPLAINED if re.search(part, where)), "")
     if isinstance(error, NameError) and not hint:
         hint = f"`{error.name}` is not known here. Is a letter wrong, or is it used before it is set?"
-    return {"line": line and max(1, line - above), "message": message, "hint": hint}
+    return {"line": line, "message": message, "hint": hint}
 
 
 def written(value, digits: int = 4) -> str:

@@ -65,7 +65,7 @@ SHORT = {"play": 0, "##ing": 1}
 
 GAPS = {
     "dot": Gap(
-        [([1, 2, 3], [4, 5, 6]), ([0.5], [-4.0]), ([2.0, 0.0, -1.0, 3.0], [0.5, 9.0, 2.0, 1.5]), ([1.0] * 7, [0.1] * 7)]
+        [([1, 2, 3], [4, 5, 6]), ([0.5], [-4.0]), ([3.0, 0.0, -1.0, 2.0], [1.5, 9.0, 2.0, 0.5]), ([1.0] * 7, [0.1] * 7)]
     ),
     "softmax": Gap(
         [([0.0, 0.0],), ([1.0, 2.0, 3.0],), ([-1.5, 0.5, 2.5, 0.5],), ([7.0],), ([-3.0, -4.0],)],
@@ -99,8 +99,8 @@ GAPS = {
             ([[3.0, 3.0, 3.0, 3.0], [0.0, 0.0, 0.0, 1.0], [0.1, 0.1, 0.1, 0.2]], Tiny(), "b.LayerNorm"),
         ],
         given=1,
-        blank="math.sqrt(sum((a - mean) ** 2 for a in vector) / len(vector) + model.config.get("
-        '"layer_norm_eps", 1e-12)) => ... ;; [(a - mean) / std * s + b => [...',
+        blank="math.sqrt(sum((a - mean) ** 2 for a in vector) / len(vector) + "
+        'model.config.get("layer_norm_eps", 1e-12)) => ... ;; [(a - mean) / std * s + b => [...',
     ),
     "encode": Gap(
         [([1], Tiny()), ([3, 1], Tiny()), ([2, 2, 5], Tiny())],
@@ -132,6 +132,7 @@ MISTAKES = {
         return a[0] * b[0]
         for x, y in zip(a, b):\\n    return x * y | Only the first pair counts here. Go through all pairs, and return
             after the loop.
+        return a[-1] * b[-1] | Only the last pair counts here: each pass replaces the one before. Add to the total: +=.
         return sum(x * y for x, y in zip(a, b)) / len(a) | This is the mean of the products. Do not divide.
         return max(x * y for x, y in zip(a, b)) | This is the largest product. Add all of them up.
         return math.sqrt(sum(x * x for x in a)) * math.sqrt(sum(y * y for y in b)) | This is the product of the two
@@ -153,6 +154,9 @@ MISTAKES = {
         return [math.exp(s - max(scores)) for s in scores]
         return [math.exp(s) / max(math.exp(t) for t in scores) for s in scores] | These are positive, but they must also
             sum to 1. Divide each power by the sum of all.
+        return [s / max(scores) for s in scores] | Take math.exp of each score first, and divide by the sum of all.
+        return [math.exp(s) / math.exp(scores[-1]) for s in scores] | You divide by the last power only: each pass
+            replaces the one before. Add up all of them: +=.
         return [math.exp(s) / len(scores) for s in scores] | Divide by the sum of the powers, not by their number.
         return [math.exp(s) / sum(scores) for s in scores] | Divide by the sum of the powers, not by that of the scores.
         return [math.exp(s) / math.exp(sum(scores)) for s in scores] | The power of the sum is not the sum of the
@@ -196,6 +200,12 @@ MISTAKES = {
             before softmax, not the weights after it: weights must sum to 1.
         return softmax(dot(query, key) for key in keys) | softmax reads its scores several times, so it needs a list:
             softmax([…]), with brackets.
+        for key in keys:\\n    return dot(query, key)
+        for key in keys:\\n    return dot(query, key) / math.sqrt(len(query))
+        return [dot(query, keys[0]) / math.sqrt(len(query))]
+        return softmax([dot(query, keys[0])]) | The loop ends at its first return. Collect the scores of all keys in a
+            list, and put `return softmax(…)` below the loop, further left.
+        return softmax([1.0, 0.0]) | These are the weights of the example only. Compute them from query and keys.
         return [softmax([dot(query, key)])[0] for key in keys]
         return [softmax([dot(query, key)]) for key in keys] | Softmax of a single score is always 1. Give softmax the
             list of all scores.
@@ -212,6 +222,7 @@ MISTAKES = {
         return softmax([dot(query, key) / math.sqrt((dot(query, query) * dot(key, key)) or 1) for key in keys]) | This
             is the cosine. BERT keeps the lengths: divide by √D only.
         return softmax([dot(query, key) / 8 for key in keys])
+        return softmax([dot(query, key) / 2 for key in keys])
         return softmax([dot(query, key) / math.sqrt(32) for key in keys])
         return softmax([dot(query, key) / 32 for key in keys])
         return softmax([dot(query, key) / math.sqrt(384) for key in keys]) | A fixed number fits heads of one size only.
@@ -223,6 +234,7 @@ MISTAKES = {
         return [sum(column) / len(column) for column in zip(*values)]
         return [sum(column) for column in zip(*values)] | The weights have no effect. Multiply each vector by its
             weight.
+        return [w * sum(value) for w, value in zip(weights, values)]
         return [dot(weights, value) for value in values] | This goes along each vector. Go down the columns:
             zip(*values) takes one number from every vector.
         return [sum(value) / len(value) for value in values] | This is the mean inside each vector. Average across the
@@ -275,6 +287,9 @@ MISTAKES = {
         * s + b for => + b for | The learned scale is missing: * s.
         * s + b for => for | The learned scale and shift are missing: * s + b.
         * s + b for => * (s + b) for | The shift is added after the scale: * s + b, without parentheses.
+        [(a - mean) / => [a - mean / | Without parentheses, only the mean is divided: (a - mean) / …
+        (a - mean) ** 2 for a in vector) => a - mean for a in vector) ** 2 | Square each difference before you add them
+            up: the differences alone add up to 0.
         [(a - mean) / => [a / | Subtract the mean first.
         mean = sum(vector) / len(vector) => mean = sum(map(sum, x)) / len(x) / len(vector) | Each vector has its own
             mean: do not mix the tokens.
@@ -283,6 +298,8 @@ MISTAKES = {
     """,
     "encode": """
         x = encoder_layer => encoder_layer | What the layer returns is lost: write x = encoder_layer(…).
+        x = encoder_layer => x += encoder_layer | += appends the new vectors to the
+            old ones: write x = encoder_layer(…).
         f"encoder.layer.{layer}" => "encoder.layer.0" | Every layer has its own weights, but layer 0 runs each time
             here.
         range( => range(1,
@@ -305,6 +322,7 @@ MISTAKES = {
             longest, the whole rest of the word.
         range(len(word), start, -1) => range(len(word) - 1, start, -1) | The whole rest of the word may be a piece, too:
             range(len(word), …).
+        prefix + word[start:end] in => word[start:end] in | Inside a word, the vocabulary has ##ing, not ing.
         "##" if start else "" => "" | Inside a word, the vocabulary has ##ing, not ing.
         "##" if start else "" => "##" | The first piece of a word is written without ##.
         pieces.append(prefix + word[start:end]) => pieces.append(word[start:end]) | The piece must keep its ##.

@@ -249,8 +249,10 @@ function put(text) {
   grow();
 }
 
+// As many rows as the lines take, also where they wrap
 const grow = () => {
-  box.rows = Math.max(2, box.value.split("\n").length);
+  box.rows = 2;
+  while (box.rows < 30 && box.scrollHeight > box.clientHeight) box.rows++;
 };
 
 function list() {
@@ -267,7 +269,8 @@ function list() {
   by("link").textContent = `${count} of ${ORDER.length} lines are yours`;
   by("link").href = hash;
   if (count) history.replaceState(null, "", hash);
-  const next = ORDER.find((name) => !(name in mine));
+  const later = ORDER.slice(ORDER.indexOf(gap)), // the first part after this one, then those before it
+    next = [...later, ...ORDER].find((name) => !(name in mine));
   by("next").textContent = next ? `Next: ${next}` : "";
   by("next").value = next ?? "";
 }
@@ -293,7 +296,7 @@ async function check() {
   try {
     const found = await tryIt("check", { gap: name, body, mine });
     const where = found.line ? `Line ${found.line}: ` : "",
-      message = found.message ? `${found.message}. ` : "";
+      message = found.message ? `${found.hint && " Python’s message: "}${found.message}.` : "";
     if (found.right && !isOurs(name, body)) mine[name] = body;
     else if (found.right) delete mine[name];
     const whose =
@@ -301,7 +304,7 @@ async function check() {
         ? "This is our line."
         : `Right. This line is yours now${DATA.files ? ", and step 4 runs the whole BERT with it" : ""}.`;
     list();
-    say(found.right ? `${whose} ${found.hint}` : `${where}${message}${found.hint}`, found.right);
+    say(found.right ? `${whose} ${found.hint}` : `${where}${found.hint}${message}`, found.right);
     note("verdict");
     by("next").hidden = !found.right || !by("next").value;
     by("effect").textContent = await effect(name, body, found);

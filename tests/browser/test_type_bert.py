@@ -68,7 +68,7 @@ def test_the_visit_by_keyboard(opened, encoder, tokenizer):
     assert torch.allclose(torch.tensor(weights(opened)), tired, atol=1e-5)
     expect(opened.locator("#link")).to_have_text("1 of 8 lines are yours")
     opened.locator("#next").press("Enter")
-    expect(opened.locator("#task-title")).to_contain_text("dot: ")
+    expect(opened.locator("#task-title")).to_contain_text("average: ")
     expect(opened.locator("#body")).to_be_focused()
     opened.locator("#ours").press("Enter")
     expect(opened.locator("#verdict")).to_contain_text("This is our line.", timeout=PATIENCE)
