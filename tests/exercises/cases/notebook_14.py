@@ -3,6 +3,8 @@
 import numpy as np
 import torch
 
+from utils.modernbert import rotary  # noqa: F401 - an answer below calls it
+
 
 def turn_as_complex(x, positions, base):
     D = x.size(-1)
@@ -27,10 +29,6 @@ def turn_in_numpy(x, positions, base):
     return np.concatenate([first * cos - second * sin, first * sin + second * cos], axis=-1)
 
 
-def rotary(x, positions, base):
-    """As the page defines it."""
-
-
 RIGHT = {
     "14.1": """
         ((-1.9999999, -1.0000001), (-1, 3), -1, -1)
@@ -53,7 +51,7 @@ WRONG = {
         (-2, -1) | two arrows
     """,
     "14.2": """
-        lambda x, p, base: rotary(x, p, base) | This is the notebook's `rotary`, or
+        lambda x, p, base: rotary(x, p, base) | This calls the series' own `rotary`
         positions[:, None] * speeds => (positions[:, None] * speeds).half() | float16 is too coarse
         positions[:, None] * speeds => (positions[:, None] * speeds).to(x.dtype) | and sines in float32 for every
         cos() - => cos() + | keeps lengths
