@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from utils.modernbert import rotary  # noqa: F401 - an answer below calls it
+from utils.modernbert import rotary
 
 
 def turn_as_complex(x, positions, base):
