@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+from utils.token_labels import align
+
 
 def by_tokens(words, labels, tokenizer):
     ids, found = [tokenizer.vocab["[CLS]"]], [-100]
@@ -16,10 +18,6 @@ def by_tokens(words, labels, tokenizer):
 def shortened(aligned, limit):
     ids, found = aligned
     return (ids, found) if len(ids) <= limit else ([*ids[: limit - 1], ids[-1]], [*found[: limit - 1], -100])
-
-
-def align(words, labels, tokenizer):
-    """As the page defines it."""
 
 
 class Lying(nn.Module):
@@ -77,7 +75,7 @@ WRONG = {
         lambda words, labels, t: right(words, [labels[words.index(word)] for word in words], t) | its first occurrence
         lambda *given: shortened(right(*given), 128) | . Do not truncate the text
         lambda *given: shortened(right(*given), 512) | . Do not truncate the text
-        lambda words, labels, tokenizer: align(words, labels, tokenizer) | This is the notebook's `align`, or
+        lambda words, labels, tokenizer: align(words, labels, tokenizer) | This calls the series' own `align`
         lambda *given: right(*given)[0] | two lists
         lambda words, labels, tokenizer: ([1], [-100]) | the tokenizer gives
         lambda *given: tuple(map(torch.tensor, right(*given))) | lists
