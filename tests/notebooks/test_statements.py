@@ -16,7 +16,7 @@ from utils.search import embed
 from utils.support.datasets import DATA
 from utils.tokenization import WordPieceTokenizer
 
-IAN, CAT = ("I called Ian. I got his answering machine.",), ("The hungry cat chased a small mouse.",)
+IAN = ("I called Ian. I got his answering machine.",)
 STREET = "The animal didn't cross the street because it was too {}."
 TIRED, WIDE, NARROW = ((STREET.format(last),) for last in ("tired", "wide", "narrow"))
 PASSIVE = ("The street wasn't crossed by the animal because it was too tired.",)
@@ -29,7 +29,6 @@ WEIGHTS = [
     ("00", [(PASSIVE, 3, 1, "it", noun) for noun in ("street", "animal")], 'gives "street" {}, and "animal" {}.'),
     ("00", [(IAN, 2, 4, "his", "ian"), (IAN, 2, 4, "his", "[CLS]"), (IAN, 2, 4, "his", "called")],
      '"his" takes {} of its information from "ian", {} from [CLS] and {} from "called"'),
-    ("04", [(CAT, 2, 11, "a", "chased")], 'Point at "a": it takes {} from "chased"'),
     ("04", [(PAIR, 2, 8, "like", "arrow"), (PAIR, 2, 8, "like, again", "banana")],
      'at "arrow" with {} and at "banana" with {}'),
     ("04", [(PAIR, 2, 8, "an", "arrow"), (PAIR, 2, 8, "a", "banana")], '"an" {}, "a" {}'),
@@ -125,7 +124,7 @@ def test_vectors_of_flies_are_most_similar(tokenizer, encoder):
     flies, unlike = (rows[0][1] @ rows[2][1]).item(), torch.cat(unlike)
     assert unlike.max() < flies
     assert f"It is {flies:.2f}." in prose("06")
-    assert f"have only {unlike.mean():.2f} on average at the end" in prose("06")
+    assert f"have only {unlike.mean():.2f} on average." in prose("06")
 
 
 def test_numbers_of_the_evening(tokenizer, encoder):
