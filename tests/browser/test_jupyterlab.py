@@ -169,6 +169,7 @@ def follow(page, words: str, target: str) -> None:
     tab = tabs.filter(has_text=page.locator(".lm-DockPanel-tabBar .lm-mod-current").inner_text())
     for _ in range(4):
         tab.click()  # the other notebook may be in front, at another place
+        page.locator("details").evaluate_all("folds => folds.forEach(fold => fold.open = true)")
         link.click(timeout=45_000)
         with contextlib.suppress(AssertionError):
             return expect(heading).to_be_in_viewport(timeout=15_000)

@@ -90,6 +90,8 @@ CASES = (
     (lambda: X if X == 1 else 0, "reduce a comparison of tensors with .all() or .any()"),
     (lambda: X.masked_fill(X.long(), 0.0), "Compare it first: mask == 0."),
     (lambda x=X, y=X.T: x + y, "keepdim=True. The shapes here: x (2, 3), y (3, 2)."),
+    (lambda: X[(X > 0)[:1]], "In […], a mask needs the full shape."),
+    (lambda: X + nn.ReLU(), "A ReLU is a module. Call it like a function, with the tensor in parentheses."),
     (lambda x=X: x @ x, "transpose(-2, -1) exchanges the last two. The shapes here: x (2, 3)."),
     (lambda: X.T.view(6), "use reshape in place of view"),
     (lambda: X.view(4, 2), "The sizes multiply to another number of elements."),

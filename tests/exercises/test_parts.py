@@ -250,7 +250,7 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
 check("4.2", split_heads)"""
     said = run_cells(tmp_path, f"from torch import Tensor\n{first}", helper, good)
     assert "correct." in said
-    assert "part 4 of 9" in said
+    assert "(1 of 9 are yours)" in said
     text = (tmp_path / "split_heads.py").read_text("utf-8")
     assert "def halves" in text
     assert "FACTOR = 1" in text

@@ -68,8 +68,11 @@ def wait_until(condition) -> None:
 
 
 def is_gone(pid: int) -> bool:
-    """Return whether a process has ended and is not a zombie."""
-    return not Path(f"/proc/{pid}").exists()
+    """Return whether a process has ended; not every container's first process reaps what it inherits."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 PIDS = "(lambda os: [os.getppid(), os.getpid()])(__import__('os'))"
