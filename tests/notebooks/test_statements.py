@@ -133,20 +133,23 @@ def test_numbers_of_the_evening(tokenizer, encoder):
     tokens = [tokenizer.tokens[number] for number in batch["input_ids"][0].tolist()]
     with torch.inference_mode():
         given = torch.stack(encoder(**batch, output_attentions=True).attentions)[:, 0, :, tokens.index("it")]
-        verbs = [encoder(**tokenizer(one)).last_hidden_state[0, 2] for one in (PAIR[0], "he flies like a bird")]
+        flies = [encoder(**tokenizer(one)).last_hidden_state[0, 2] for one in (*PAIR, "he flies like a bird")]
     to_animal = given[:, :, tokens.index("animal")].flatten()
     assert to_animal.argmax() == 3 * 12 + 1
     first, second = to_animal.topk(2).values
     assert first - second < 0.005
     assert to_animal.median() < 0.04
-    assert "One other gives as much, half of them less than 0.04." in text
-    assert f"its similarity with the first one is only {F.cosine_similarity(*verbs, dim=0):.2f}" in text
+    assert "One other gives as much; half of the 72 give less than 0.04." in text
+    verb, noun = (F.cosine_similarity(one, flies[2], dim=0) for one in flies[:2])
+    assert f"its similarity is {verb:.2f} with the verb of our first sentence, but {noun:.2f} with the noun" in text
     for numbers in ((1, 3, 5), (1, 6, 5)):
         normal = [f"{x:.2f}".replace("-", "−") for x in F.layer_norm(torch.tensor(numbers).float(), (3,)).tolist()]
         assert f"({', '.join(normal)})".replace("0.00", "0") in text
-    vectors = embed(["the film was not good", "I hated the movie", "the film was good"], encoder, tokenizer)
-    same, opposite = (f"{vectors[0] @ vector:.2f}" for vector in vectors[1:])
+    texts = ["the film was not good", "I hated the movie", "the film was good", "the film was bad"]
+    vectors = embed(texts, encoder, tokenizer)
+    same, opposite, bad = (f"{vectors[0] @ vector:.2f}" for vector in vectors[1:])
     assert f'"I hated the movie" {same}, and its opposite, "the film was good", **{opposite}**' in text
+    assert f"*The film was bad* gets **{bad}**, more than *good*." in text
 
 
 def test_ids_in_drawings_are_right(tokenizer):
