@@ -241,7 +241,6 @@ function choose(name) {
   by("task-title").textContent = template(name).title;
   by("task").replaceChildren(template(name).content.cloneNode(true));
   by("drawn").hidden = !isDrawn();
-  by("intro").textContent = INTROS[name === FIRST && !(FIRST in mine) ? "missing" : isDrawn() ? "drawn" : "apart"];
   by("effect").textContent = by("verdict").textContent = "";
   by("next").hidden = true;
   fill();
@@ -267,6 +266,7 @@ const grow = () => {
 };
 
 function list() {
+  by("intro").textContent = INTROS[gap === FIRST && !(FIRST in mine) ? "missing" : isDrawn() ? "drawn" : "apart"];
   by("gaps").replaceChildren(
     ...ORDER.map((name) => {
       const button = document.createElement("button");
