@@ -38,7 +38,6 @@ from views.page import own_text
 from views.why_near import shares_of_cosine
 
 PAIR = ("I called Ian.", "I got his answering machine.")
-TIRED = explorer.OPENING["text"].format("tired").lower()
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
 EXACT, HALF = 1e-5, 1e-3  # the saved sentence is stored in float32, the rows of its embedding in float16
 STORED = 0.01  # large matrices of the page's own model are stored in float16
@@ -102,16 +101,6 @@ def test_what_is_drawn_are_these_numbers(opened, saved):
     expect(opened.locator("#spoken")).to_have_text(tip.inner_text())
 
 
-def test_keys_choose_token_layer_and_head_and_cells_unfold(opened):
-    assert not any(one.evaluate("(e) => e.open") for one in opened.locator("details").all())
-    opened.locator("#tokens button").nth(2).press("ArrowRight")
-    assert opened.locator("#tokens [aria-checked=true]").get_attribute("aria-label") == "like, id 2066"
-    opened.locator("#heads [aria-checked=true]").press("ArrowUp")
-    opened.keyboard.press("ArrowLeft")
-    assert opened.evaluate("[followed.token, followed.layer, followed.head]") == [3, 1, 10]
-    expect(opened.locator("#heads [aria-checked=true]")).to_be_focused()
-
-
 @pytest.mark.parametrize("size", [(390, 844), (768, 1024), (1280, 800)])
 def test_the_tour_by_keyboard_alone(opened, size):
     """Each stop shows its subject, not under the panel; the end restores the initial state."""
@@ -155,21 +144,6 @@ def test_page_is_accessible_closed_and_open(opened, width):
         opened.locator("#tour-start").click()
 
 
-def test_paper_and_the_sites_switch(opened):
-    """Printed numbers have the colours of the light page, also if the site's switch has made it dark."""
-    cell, ground = opened.locator("#weights tbody td").nth(2 * 7 + 1), "(e) => getComputedStyle(e).backgroundColor"
-    light = cell.evaluate(ground)
-    opened.evaluate("localStorage.setItem('theme', 'dark')")
-    opened.reload()
-    assert cell.evaluate(ground) != light
-    opened.emulate_media(media="print")
-    expect(cell).to_have_css("background-color", light)
-    assert cell.evaluate("(e) => getComputedStyle(e).printColorAdjust") == "exact"
-    assert opened.locator("form:visible, button.small:visible").count() == 0
-    opened.emulate_media(media="screen")
-    opened.evaluate("localStorage.clear()")
-
-
 def test_page_opens_with_a_sentence_that_can_be_changed(opened, encoder, tokenizer):
     picture = opened.frame_locator("#opening iframe")
     begin = picture.locator("#data").evaluate("(e) => JSON.parse(e.textContent).first")
@@ -190,23 +164,6 @@ def test_page_from_folder_explains_why_it_is_static(page, site):
     assert page.locator("#first").is_disabled()
     assert page.locator("#first").input_value() == explorer.SENTENCE
     assert page.heard == []
-
-
-def test_missing_files_are_named_and_fetched_on_request(page, site, tmp_path):
-    folder = shutil.copytree(site / explorer.ASSETS, tmp_path / explorer.ASSETS)  # other processes use the original
-    shutil.copy(site / "explorer.html", tmp_path)
-    encoder = folder / "encoder.onnx.gzip"
-    hidden = encoder.rename(encoder.with_suffix(".hidden"))
-    with serve(tmp_path) as origin:
-        page.goto(f"{origin}/explorer.html")
-        said = send(page, "good")
-        expect(page.locator("#send")).to_have_text("Try again")
-        hidden.rename(encoder)
-        assert "encoder.onnx.gzip is not there (404)" in said
-        page.locator("#first").press_sequentially("ness")
-        run_timers(page)
-        assert page.locator("#status").inner_text() == said  # only a request tries again
-        assert "computed here" in send(page, "good")
 
 
 def test_the_tokenizer_gives_our_ids(page, tokenizer):
@@ -283,28 +240,6 @@ def test_nothing_is_fetched_before_a_request(page, address):
     page.locator("#first").press("End")
     page.locator("#first").press_sequentially(" far")
     expect(page.locator("#tokens b").nth(-2)).to_have_text("far", timeout=PATIENCE)
-
-
-def test_the_followed_token_stays_while_one_types(running):
-    """The token is followed to its new position; if it disappears, token 2 is, until it comes back."""
-
-    def followed(words: int) -> str:
-        expect(running.locator("#tokens b")).to_have_count(words, timeout=PATIENCE)
-        return running.locator("#token option:checked").inner_text()
-
-    send(running, TIRED)
-    running.locator("#tokens button", has_text="it").last.click()
-    first = running.locator("#first")
-    first.press("Home")
-    first.press_sequentially("now ", delay=20)
-    assert followed(17) == "11 it"
-    send(running, "the animal was too tired")
-    assert followed(7) == "2 animal"
-    send(running, TIRED)
-    assert followed(16) == "10 it"
-    send(running, "word by word")
-    running.locator("#tokens button").nth(3).click()
-    assert running.locator("#looks").inner_text().startswith("“word” at 3 looks most at ")
 
 
 def test_undrawable_text_shows_error_and_keeps_last_view(running):
