@@ -307,14 +307,6 @@ def test_wrong_answer_mentions_the_earlier_part(mine, capsys):
 
 
 @pytest.fixture
-def fresh():
-    """Nothing compiled before, and nothing left behind."""
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
-
-
-@pytest.fixture
 def both(all_parts) -> tuple[TransformerEncoder, TransformerEncoder]:
     """A small encoder with every part in it, loaded as `my_encoder` loads them, and the same without."""
     torch.manual_seed(0)
@@ -323,7 +315,7 @@ def both(all_parts) -> tuple[TransformerEncoder, TransformerEncoder]:
 
 
 @pytest.mark.long
-def test_model_with_parts_compiles(both, fresh):
+def test_model_with_parts_compiles(both, fresh_compiler):
     own, finished = both
     compiled = torch.compile(own, backend="eager")
     for lengths in ([7, 4], [9, 2, 5]):
