@@ -17,10 +17,10 @@ import nbformat
 import pytest
 
 from publish import notebooks
+from publish.notebooks import BUILT
 from publish.screenshots import PAGE, PNG
 from publish.website import anchor
 from tests.helpers import ROOT
-from utils import BUILT
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 PROOFS = sorted((ROOT / "notebooks" / "proofs").glob("*.ipynb"))
@@ -102,7 +102,8 @@ def built(path: Path) -> dict[str, dict[str, str]]:
             section = next(reversed(re.findall(r"(?m)^#+ (.*)", cell.source)), section)
         for name, code in itertools.chain.from_iterable(map(top_level, finished_code(cell))):
             for module in (module for module in modules if modules[module].get(name) == code and not name.isupper()):
-                found.setdefault(module, {})[name] = section
+                place = re.match(r"exercise [\d.]*\d|proof .*", section.lower())
+                found.setdefault(module, {})[name] = place[0] if place else f"section “{section}”"
     return found
 
 
@@ -147,20 +148,6 @@ def test_series_is_complete():
 @pytest.mark.parametrize("path", [path for path in SERIES if path.stem != "evening"], ids=lambda path: path.stem)
 def test_built_lists_what_the_notebook_shows(path):
     assert built(path) == BUILT.get(notebooks.number_of(path), {})
-
-
-def test_docstrings_name_notebook_and_section():
-    """Such as "notebook 03, exercise 3.3": utils leads back to the page that builds it."""
-    missing = []
-    for number, modules in BUILT.items():
-        for module, sections in modules.items():
-            for node in ast.parse((ROOT / "utils" / f"{module}.py").read_text("utf-8")).body:
-                if section := sections.get(getattr(node, "name", "")):
-                    place = re.match(r"exercise [\d.]*\d|proof .*", section.lower())
-                    place = place[0] if place else f"section “{section}”"
-                    named = " ".join(ast.get_docstring(node).split())
-                    missing += [node.name] * (f"notebook {number}, {place}" not in named)
-    assert missing == []
 
 
 def test_notebooks_show_the_code_that_they_build():
@@ -585,9 +572,3 @@ def test_sync_refuses_a_line_with_two_statements(tmp_path, monkeypatch):
     path = notebook_of(tmp_path, "kept = 1; ACTIVATIONS = {}", name="05.ipynb")
     with pytest.raises(ValueError, match=r"shares a line with .kept = 1; ACTIVATIONS"):
         notebooks.sync(path)
-
-
-def test_sync_names_a_module_that_does_not_exist(tmp_path, monkeypatch):
-    monkeypatch.setitem(BUILT, "02", {"embedings": ()})
-    with pytest.raises(FileNotFoundError, match=r"embedings\.py does not exist: correct its name in BUILT"):
-        notebooks.sync(notebook_of(tmp_path, "1"))
