@@ -366,13 +366,15 @@ def test_model_with_parts_exports_to_onnx(both, tmp_path):
     pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
     pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
     own, finished = both
-    path = export_onnx(own, tmp_path / "mine.onnx", output_hidden_states=True)
+    path = export_onnx(own, tmp_path / "mine.onnx", output_attentions=True)
     for lengths in ([7, 4], [9, 2, 5], [1]):
         batch = ragged_batch(lengths)
-        found, real = OnnxModel(path)(**batch)["hidden_states"], batch["attention_mask"].bool()
+        found, real = OnnxModel(path)(**batch), batch["attention_mask"].bool()
         with torch.inference_mode():
-            wanted = torch.stack(finished(**batch, output_hidden_states=True).hidden_states)
-        torch.testing.assert_close(found[:, real], wanted[:, real], rtol=1e-4, atol=2e-5)
+            wanted = finished(**batch, output_attentions=True)
+        states = found["last_hidden_state"][real], wanted.last_hidden_state[real]
+        torch.testing.assert_close(*states, rtol=1e-4, atol=2e-5)
+        torch.testing.assert_close(found["attentions"], torch.stack(wanted.attentions), rtol=1e-4, atol=2e-5)
 
 
 @pytest.mark.parametrize(("name", "spoiled"), SPOILED, ids=lambda item: getattr(item, "source", item))

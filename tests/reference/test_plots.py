@@ -66,9 +66,7 @@ def draw_histogram(**options):
 
 
 def draw_boxes(**options):
-    boxes(
-        [["he", "ran"], ["she"]], {"pale blue": [(1, 0)]}, names={"pale blue": "right"}, below={(1, 0): "he"}, **options
-    )
+    boxes([["he", "ran"], ["she"]], {"pale blue": [(1, 0)]}, below={(1, 0): "he"}, **options)
 
 
 def draw_ladder(**options):
@@ -138,12 +136,11 @@ def test_histogram_counts_and_names_means(shown):
 
 
 def test_boxes_hold_their_tokens(shown):
-    draw_boxes(framed=[(0, 1)])
+    draw_boxes()
     ax = shown[0].axes[0]
     assert [text.get_text() for text in ax.texts] == ["he", "ran", "she", "he"]
-    thick = [patch.get_xy() for patch in ax.patches if patch.get_linewidth() > 2]
     filled = [patch.get_xy() for patch in ax.patches if patch.get_facecolor()[:3] != (1, 1, 1) and patch.get_fill()]
-    assert (thick, filled) == ([(1, 0)], [(0, 1.7)])
+    assert filled == [(0, 1.7)]
 
 
 def test_boxes_hold_numbers_and_leave_gaps(shown):
@@ -227,13 +224,11 @@ def test_curves_are_named_and_counted_from_zero(shown):
 
 
 def test_bars_keep_their_order_from_the_top(shown):
-    draw_bars(log_x=True, limit=50)
+    draw_bars()
     ax = shown[0].axes[0]
     assert [bar.get_width() for bar in ax.patches] == [120, 3]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["exact", "HNSW"]
     assert ax.yaxis_inverted()
-    assert ax.get_xscale() == "log"
-    assert list(ax.lines[0].get_xdata()) == [50, 50]
 
 
 def test_heatmap_with_too_few_labels():

@@ -50,7 +50,7 @@ def test_bootstrap_interval_covers_the_mean_19_times_in_20():
     """For 400 samples of 50 values, a share of 0.95 has a standard error of 0.011."""
     generator = np.random.default_rng(0)
     samples = generator.normal(3, 2, size=(400, 50))
-    intervals = [bootstrap_interval(sample, seed=number, samples=500) for number, sample in enumerate(samples)]
+    intervals = [bootstrap_interval(sample, seed=number) for number, sample in enumerate(samples)]
     covered = sum(low <= 3 <= high for low, high in intervals) / len(intervals)
     assert 0.91 <= covered <= 0.975
 
