@@ -57,7 +57,9 @@ PROGRESS_OPTS := -p tests.progress --durations=15 --durations-min=5
 # Start with the slowest notebook, so that the other processes can run everything else in the meantime.
 SLOWEST_FIRST := $(wildcard notebooks/08_*.ipynb)
 SERIES := $(SLOWEST_FIRST) $(filter-out $(SLOWEST_FIRST),$(sort $(wildcard notebooks/*.ipynb notebooks/*/*.ipynb)))
-EVERYTHING := --no-loadscope-reorder $(SERIES) tests --ignore=tests/slow
+# Proofs run every week, at a release and in `make test-all`; `make compare NB=03` runs those of a notebook.
+SKIPPED := $(wildcard notebooks/proofs/*.ipynb)
+EVERYTHING = --no-loadscope-reorder $(filter-out $(SKIPPED),$(SERIES)) tests --ignore=tests/slow
 # Each of these tests runs the whole series in one process per core.
 ALL_CORES := tests/slow/test_instruction_sets.py
 # At most four cores, because each process takes up to 2 GB.
@@ -128,12 +130,13 @@ quick: style  ## check style and run the short tests; use after every edit
 
 # One process more than cores: while one waits for a browser or a program, the others work.
 test test-unpinned: PROCESSES := $(shell echo $$(($(CORES) + 1)))
-test: lint  ## run everything CI runs on a push: style, tests, every output of every notebook
+test: lint  ## run everything CI runs on a push: style, tests, every output of the notebooks and solutions
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(FORKED_KERNELS) $(PROGRESS_OPTS) $(EVERYTHING) $(ARGS)
 
 test-all: FORKED_KERNELS :=
+test-all test-unpinned: SKIPPED :=
 test-all: export STATES := 50
-test-all: test  ## run `make test` and the slow tests: other instruction sets, checkpoints and environments, Colab, interrupted programs
+test-all: test  ## run `make test`, the proofs and the slow tests: other instruction sets, checkpoints and environments, Colab, interrupted programs
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/slow --ignore=$(ALL_CORES) $(ARGS)
 	$(BIN)/python -m pytest $(ALL_CORES) $(ARGS)
 

@@ -68,6 +68,11 @@ def wrong_weights(query: Tensor, key: Tensor, hidden_size: int, num_heads: int =
     yield "The scores are divided by D. Divide them by its square root, √D.", (products / D).softmax(-1)
     yield "The scores are multiplied by √D. Divide them by it.", (products * D**0.5).softmax(-1)
     yield "These are the scores. Softmax over the keys is missing.", scores
+    shares = scores.flatten().softmax(0).view_as(scores)
+    yield (
+        "All weights together sum to 1, but those of each query should: sum(-1, keepdim=True), or softmax(-1).",
+        shares,
+    )
     yield "Softmax runs over the queries. The keys are the last dimension, dim=-1.", scores.softmax(-2)
     yield ("Softmax runs over the texts of the batch. The keys are the last dimension, dim=-1.", scores.softmax(0))
     yield ("Query and key are swapped. A row of the scores belongs to a query.", scores.transpose(-2, -1).softmax(-1))

@@ -6,7 +6,7 @@ const { H, L, A } = DATA.sizes,
 const by = (id) => document.getElementById(id);
 const followed = { ...DATA.shown };
 let wish = null; // the token that the reader chose: { word, place }, where place is its position
-const parts = {}; // the page's other files; text() is called for a new text, follow() for a new token, layer or head
+let tour;
 const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers, DATA.saved.half) };
 let shown = SAVED;
 const TYPES = unpackNumbers({}, { types: DATA.types }).types;
@@ -18,6 +18,11 @@ const quoted = (row) => placed(row, `“${shown.tokens[row]}”`);
 const place = () => `layer ${followed.layer}, head ${followed.head}`;
 const number = (row, column, value) => `${placed(row)}, number ${column}: ${written(value, 3)}`;
 const rows = (id, caption) => new Rows(by(id), caption, number, chooseToken);
+const rowsOfSum = () => {
+  const { token } = followed,
+    kind = shown.types[token] ? "second sentence" : "first sentence";
+  return [`word ${quoted(token)}`, `place ${token}`, kind, "their sum"];
+};
 const drawings = {
   embeddings: rows("embeddings", "Embeddings"),
   scores: new Matrix(
@@ -37,6 +42,11 @@ const drawings = {
   attended: rows("attended", "After attention"),
   output: rows("output", "What the layer gives"),
   final: rows("final", "Last hidden state"),
+  three: new Rows(
+    by("three"),
+    "Three rows and their sum",
+    (row, column, value) => `${rowsOfSum()[row]}, number ${column}: ${written(value, 3)}`,
+  ),
 };
 
 // A grid of buttons, exactly one of which is chosen; arrow keys move the choice
@@ -128,9 +138,8 @@ function showText(next) {
     const names = shape.dataset.shape.split(", ");
     shape.textContent = `(${names.join(", ")}) = ${names.map((name) => sizes[name]).join(" × ")}`;
   }
-  for (const part of Object.values(parts)) part.text?.();
   follow({});
-  if (isOwn && parts.tour.at === null) drawPicture(); // a tour keeps the picture, and so its place on the page
+  if (isOwn && tour.at === null) drawPicture(); // a tour keeps the picture, and so its place on the page
 }
 
 // Draw the text that is shown in the picture at the top: it has a sentence of its own until the reader sends one. A new
@@ -185,6 +194,7 @@ function follow(choice) {
   const options = { chosen: token },
     limit = reach(values);
   drawings.embeddings.draw(tokens, ofLayer("hidden_states", 0), options);
+  drawings.three.draw(rowsOfSum(), Float32Array.from(rowsOfEmbedding(token).flatMap((row) => [...row])), {});
   drawings.scores.draw(tokens, scores, { ...options, signed: true, limit: Math.max(...scores.map(Math.abs)) });
   drawings.weights.draw(tokens, weights, { ...options, signed: false, limit: 1 });
   drawings.values.draw(tokens, values, { ...options, limit, shares: rowOf(weights, token, tokens.length) });
@@ -193,7 +203,6 @@ function follow(choice) {
   drawings.output.draw(tokens, ofLayer("hidden_states", layer + 1), options);
   drawings.final.draw(tokens, ofLayer("hidden_states", L), options);
   tell(weights);
-  for (const part of Object.values(parts)) part.follow?.();
 }
 
 function chooseToken(token) {
@@ -359,11 +368,7 @@ function start() {
   for (const media of ["(prefers-color-scheme: dark)", "print"]) {
     matchMedia(media).addEventListener("change", () => showText(shown)); // with other colours
   }
-  Object.assign(parts, {
-    sums: makeSums(),
-    flow: makeFlow(),
-  });
-  Object.assign(parts, makeGuesses(), { tour: makeTour() });
+  tour = makeTour();
   showText(shown);
 }
 

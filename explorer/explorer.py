@@ -27,7 +27,7 @@ from views.sentence import sentence_view
 
 PARTS = Path(__file__).parent
 SHARED = ("tokenizer.js",)  # also used by figures
-PROGRAM = ("model.js", "draw.js", "numbers.js", "sums.js", "flow.js", "guess.js", "tour.js", "explorer.js")
+PROGRAM = ("model.js", "draw.js", "numbers.js", "tour.js", "explorer.js")
 ASSETS = "_static/explorer"  # folder of the page's files in the site
 START = "index.html"  # linked if the site has no page for a notebook
 FILES = {
@@ -57,7 +57,7 @@ OPENING = {
 SHOWN = {"layer": 2, "head": 11}  # initially: "flies" looks at "time", and a little at [CLS]
 LIMITS = {"tokens": 48, "characters": 2000}  # of a typed text
 LARGE = 10_000  # numbers in the smallest matrix that is stored in float16
-OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions", "lengths", "active", "embedded")
+OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions", "embedded")
 IN_FLOAT16 = "embedded"  # output of the saved sentence that is stored as float16, like the table of words in the model
 SIZES = {
     "V": "vocab_size",
@@ -83,27 +83,21 @@ class EncoderParts(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor):
         """Map three inputs (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D), (L, B, A, S, S).
 
-        The other outputs are (L, 4, B, S), the lengths of each token's vector, of attention's update, of the vector
-        between and of the feed-forward network's update; (L, B, S), the fraction of its units above zero; and
-        (2, B, S, H), the word and position rows, which together with the token-type row are summed for the embedding.
+        The last output is (2, B, S, H), the word and position rows, which together with the token-type row are summed
+        for the embedding.
         """
         options = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
         output = self.encoder(input_ids, attention_mask, token_type_ids, **options)
-        attended, values, lengths, active = [], [], [], []
+        attended, values = [], []
         for layer, states in zip(self.encoder.layers, output.hidden_states[:-1], strict=True):
             added, _ = layer.attention(states, attention_mask, output_attentions=True)
-            between = layer.attention_norm(states + added)
-            units = layer.feed_forward.intermediate(between)
-            vectors = (states, added, between, layer.feed_forward(between))
-            lengths.append(torch.stack([vector.norm(dim=-1) for vector in vectors]))
-            active.append((units > 0).float().mean(dim=-1))
-            attended.append(between)
+            attended.append(layer.attention_norm(states + added))
             values.append(layer.attention.project(states)[2])
         embeddings = self.encoder.embeddings
         words = embeddings.word_embeddings(input_ids)
         positions = embeddings.position_embeddings.weight[: input_ids.size(1)].expand_as(words)
         lists = (output.hidden_states, attended, output.queries, output.keys, values, output.attentions)
-        lists += (lengths, active, (words, positions))
+        lists += ((words, positions),)
         return tuple(torch.stack(tuple(tensors)) for tensors in lists)
 
 

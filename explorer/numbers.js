@@ -83,45 +83,8 @@ function rowsOfEmbedding(token) {
   return [word, place, kind, word.map((value, i) => value + place[i] + kind[i])];
 }
 
-// Lengths of a token's vectors: as it comes in, what attention adds, between, what the network adds, and as it goes out
-function lengthsOf(token, layer) {
-  const count = shown.tokens.length,
-    after = rowOf(ofLayer("hidden_states", layer + 1), token, H);
-  return [...[0, 1, 2, 3].map((i) => shown.lengths[(layer * 4 + i) * count + token]), Math.hypot(...after)];
-}
-
-// How long the vector is that attention adds, relative to the vector that comes in
-function addedBy(token, layer) {
-  const [stream, added] = lengthsOf(token, layer);
-  return added / stream;
-}
-
-// The share of units above zero: of a token, and the mean of the others
-function activeUnits(token, layer) {
-  const count = shown.tokens.length,
-    all = rowOf(shown.active, layer, count);
-  return { own: all[token], others: (all.reduce((sum, share) => sum + share, 0) - all[token]) / (count - 1) };
-}
-
-// A token's row of attention weights, averaged over a layer's heads
-function meanWeights(token, layer) {
-  const count = shown.tokens.length,
-    mean = new Float32Array(count);
-  for (let head = 0; head < A; head++)
-    rowOf(ofHead("attentions", layer, head), token, count).forEach((weight, i) => {
-      mean[i] += weight / A;
-    });
-  return mean;
-}
-
 // How far a token has turned: the cosines between its embedding and its vector after each layer
 function turned(token) {
   const vector = (depth) => rowOf(ofLayer("hidden_states", depth), token, H);
   return Array.from({ length: L + 1 }, (_, depth) => cosine(vector(0), vector(depth)));
 }
-
-// The choice nearest to a number, by ratio or by difference
-const nearest = (choices, value, apart) =>
-  choices.map(([, of]) => apart(of, value)).reduce((best, far, i, all) => (far < all[best] ? i : best), 0);
-const byRatio = (a, b) => Math.abs(Math.log(a / b)),
-  byDifference = (a, b) => Math.abs(a - b);

@@ -28,15 +28,6 @@ const STOPS = [
   },
   {
     at: "#station-scores",
-    look: "#guess-looks",
-    title: "Guess first: where does it look?",
-    guess: "looks",
-    text: () =>
-      `The numbers of this head stay covered until you have guessed. Which token does ${quoted(followed.token)} ` +
-      "look at most? Choose one, or press “Next” to see it.",
-  },
-  {
-    at: "#station-scores",
     look: "#station-scores .tables",
     title: "Scores, and attention weights",
     text: () =>
@@ -55,43 +46,24 @@ const STOPS = [
   },
   {
     at: "#station-attended",
-    look: "#guess-added",
-    title: "Guess first: how much is added?",
-    guess: "added",
+    title: "All heads are added to what came in",
     text: () =>
-      `The contexts of all ${A} heads are put side by side, multiplied by one matrix, and added to what came in. ` +
-      "How long is the vector that is added?",
+      `The contexts of all ${A} heads are put side by side, multiplied by one matrix, and added to the vectors that ` +
+      "came in. So a token does not lose what it was: what it takes from the others comes on top.",
   },
   {
     at: "#station-output",
-    look: "#guess-active",
-    title: "Guess first: how many units are active?",
-    guess: "active",
+    title: "Then each token alone",
     text: () =>
-      `After attention, a small network works on each token alone, with ${SIZES.I.toLocaleString("en")} units in ` +
-      "the middle. For how many of them is the input above zero?",
-  },
-  {
-    at: "#flow",
-    look: "#flow-shown",
-    title: "Through all layers",
-    open: () => {
-      parts.flow.show(0);
-      if (!matchMedia("(prefers-reduced-motion: reduce)").matches) parts.flow.play();
-    },
-    leave: () => parts.flow.stop(),
-    text: () =>
-      `Attention and network, ${L} times. Each ribbon is as wide as an attention weight, averaged over the heads ` +
-      `of its layer. Step back and forth, and see from where ${quoted(followed.token)} collects what it knows.`,
+      `A small network, with ${SIZES.I.toLocaleString("en")} units in the middle, works on each token without ` +
+      `looking at the others, and adds to it, too. That is a layer, and ${L} of them follow each other.`,
   },
   {
     at: "#station-final",
-    look: "#guess-turned",
-    title: "Guess first: how far has it turned?",
-    guess: "turned",
+    title: "Vectors that know their sentence",
     text: () =>
-      "One vector per token comes out, with as many numbers as went in. How much of the embedding's direction is " +
-      "left in it?",
+      "One vector per token comes out, with as many numbers as went in. Between its embedding and this one, " +
+      `the cosine of ${quoted(followed.token)} is ${written(turned(followed.token)[L])}.`,
   },
 ];
 
@@ -117,20 +89,16 @@ function makeTour() {
 
   function leave() {
     if (part.at === null) return;
-    const { at, guess, leave: undo } = STOPS[part.at];
-    document.querySelector(at).classList.remove("toured");
-    if (guess) parts[`guess_${guess}`].close();
-    undo?.();
+    document.querySelector(STOPS[part.at].at).classList.remove("toured");
   }
 
   function go(index) {
     leave();
     part.at = index;
-    const { at, look = at, title, text, open, guess } = STOPS[index];
+    const { at, look = at, title, text, open } = STOPS[index];
     const [target, seen] = [at, look].map((selector) => document.querySelector(selector));
     if (target.matches("details")) target.open = true;
     open?.();
-    if (guess) parts[`guess_${guess}`].open();
     target.classList.add("toured");
     by("tour-place").textContent = `${index + 1} of ${STOPS.length}`;
     by("tour-title").textContent = title;
@@ -156,11 +124,8 @@ function makeTour() {
     by("tour-more").textContent = more ? "Less" : "More";
   }
 
-  // “Next” first reveals the answer of an open guess
   function next() {
-    const guess = parts[`guess_${STOPS[part.at].guess}`];
-    if (guess?.asked) guess.reveal();
-    else if (part.at + 1 < STOPS.length) go(part.at + 1);
+    if (part.at + 1 < STOPS.length) go(part.at + 1);
     else end();
   }
 

@@ -20,7 +20,8 @@ from torch import Tensor
 from explorer.explorer import START, fingerprint, make_style, shorten
 from explorer.npm import Package, fetch, read_member
 from publish.badges import current, link_to
-from publish.type_bert.checks import parts_of, split
+from publish.type_bert.checks import first_lines, parts_of, split
+from publish.type_bert.gaps import GAPS
 from utils.encoder import TransformerEncoder
 from utils.search import embed
 from utils.support.checkpoint import embedded_folder
@@ -56,12 +57,20 @@ POLICIES = {
     "site": "connect-src 'self'; frame-src 'self'; script-src blob: 'wasm-unsafe-eval' {scripts}; style-src {style}",
     "file": "script-src blob: data: 'wasm-unsafe-eval' {scripts}; style-src 'unsafe-inline'",
 }
-MODEL_NOTES = {
-    "site": "The model, {megabytes} MB, is loading.",
-    "file": "This file does not contain the whole model: it runs on the page of the site only.",
+ROUNDED = (
+    "For step 4, the weight matrices are rounded to 9 or 11 bits, and JavaScript multiplies by them. Python does "
+    "everything else."
+)
+KINDS = {  # what the page says of itself; the one file does not contain the whole model, and has no step 4
+    "site": {"runs": "the real model runs with it", "whole": "", "last": "5", "where": "", "rounded": ROUNDED},
+    "file": {
+        "runs": "one head of the real model runs with it",
+        "whole": " hidden",
+        "last": "4",
+        "where": ", on this computer",
+        "rounded": "",
+    },
 }
-
-RUNS = {"site": "the real model runs with it", "file": "one head of the real model runs with it"}
 
 
 def round_rows(name: str, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -148,7 +157,7 @@ def make_page(kind: str, data: Mapping, inserted: Mapping, pages: Mapping[str, s
     policy = POLICIES[kind].format(scripts=hashes, style=f"'sha256-{fingerprint(style)}'")
     inserted = {
         "policy": f"default-src 'none'; {policy}; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'",
-        "runs": RUNS[kind],
+        **KINDS[kind],
         "style": style,
         "program": program,
         "worker": shorten(read["worker.js"]),
@@ -170,10 +179,11 @@ def make_page(kind: str, data: Mapping, inserted: Mapping, pages: Mapping[str, s
 def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, pyodide: Path) -> dict:
     """Return the data of the page's program."""
     source = (ROOT / "microbert.py").read_text("utf-8")
+    parts = {gap: (*parts_of(split(source), gap), first_lines(split(source), gap)) for gap in GAPS}
     first, *others = embed(list(TEXTS), encoder, tokenizer)
     return numbers_of_head(encoder, tokenizer) | {
         "source": source,
-        "above": parts_of(split(source), "weights_of")[0].rstrip(),
+        "parts": {gap: dict(zip(("above", "ours", "first"), each, strict=True)) for gap, each in parts.items()},
         "python": {f"/home/pyodide/{name}": (ROOT / name).read_text("utf-8") for name in PYTHON},
         "lock": {"info": json.loads(read_member(pyodide, "pyodide-lock.json"))["info"], "packages": {}},
         "texts": TEXTS,
@@ -191,7 +201,7 @@ def build(site: Path, cache: Path, pages: Mapping[str, str], folder: Path | None
     files = python_files(pyodide) | {"model": pack_model(folder)}
     data = make_data(encoder, tokenizer, pyodide)
     data |= {"view": f"{ASSETS}/{VIEW}", "files": {name: f"{ASSETS}/{file}" for name, file in FILES.items()}}
-    note = MODEL_NOTES["site"].format(megabytes=f"{len(files['model']) / 1e6:.0f}")
+    note = f"The model, {len(files['model']) / 1e6:.0f} MB, is loading."
     page = make_page("site", data, {"model": note, "files": ""}, {"index": START, **pages}, [])
     (site / ASSETS).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -213,7 +223,7 @@ def build_file(path: Path, cache: Path) -> None:
     names = {"index": "README.md", "evening": "notebooks/evening.ipynb", "03": "notebooks/03_self_attention.ipynb"}
     pages = {name: link_to(target, current()) for name, target in names.items()}
     scripts = re.findall(r"<script>(.*?)</script>", view, re.DOTALL)
-    inserted = {"model": MODEL_NOTES["file"], "files": "\n".join(inside)}
+    inserted = {"model": "", "files": "\n".join(inside)}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, make_page("file", data, inserted, pages, scripts))
 

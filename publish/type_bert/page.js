@@ -18,7 +18,7 @@ const note = (what) => (times[what] ??= performance.now());
 let worker,
   waiting = [],
   files = null,
-  parts = null, // of each gap: the lines above it, ours, and those that its box begins with
+  isReady = false,
   packed = null, // the model
   unpacking = null, // the promise that it is in Python's files
   timer;
@@ -76,7 +76,8 @@ async function startPython() {
   };
   worker.onerror = (event) => waiting.shift()?.reject(new Error(event.message ?? "a worker did not start"));
   await ask("start", files);
-  parts = await ask("prepare", { source: DATA.source, head: DATA.head });
+  await ask("prepare", { source: DATA.source, head: DATA.head });
+  isReady = true;
   if (packed) giveModel();
 }
 
@@ -93,7 +94,7 @@ async function restart(why) {
   clearTimeout(timer);
   worker.terminate();
   const left = waiting;
-  [waiting, parts] = [[], null];
+  [waiting, isReady] = [[], false];
   for (const { reject } of left) reject(new Stopped(why));
   await startPython();
   tellReady();
@@ -132,6 +133,7 @@ function open(frame) {
   else frame.srcdoc = DATA.view;
   return drawn;
 }
+const parts = DATA.parts; // of each gap: the lines above it, ours, and those that its box begins with
 const own = open(by("own")),
   draw = (weights) => own.then(() => by("own").contentWindow.postMessage({ weights }, "*"));
 // The controls of the first view, which would answer the guess. From a folder, the view of the site is out of reach
@@ -156,11 +158,12 @@ function refute(guess) {
       return `“${word}” gets ${two(now)}, ${now > before ? "more" : "less"} than the ${two(before)} with “tired”`;
     });
   const top = DATA.tokens[1][row.indexOf(Math.max(...row))];
-  const beyond = top === most ? "" : ` More than any word, ${top} gets ${two(Math.max(...row))}.`;
+  const beyond =
+    top === most ? "" : ` Still more, ${two(Math.max(...row))}, goes to ${top}, which is no word; many heads do that.`;
   return (
     `${guess === most ? "Yes" : "No"}: of the three, “${most}” gets the widest ribbon. ${each.join(", and ")}.${beyond} ` +
     "So the last word has changed where “it” looks, though this head does not simply find what “it” means. " +
-    "One line of the program decides how wide the ribbons are."
+    "Training has found the numbers from which a head starts. One line turns them into ribbons: you type it next."
   );
 }
 
@@ -168,10 +171,10 @@ for (const button of by("guesses").children)
   button.onclick = () => {
     for (const other of by("guesses").children) other.setAttribute("aria-pressed", other === button);
     by("refuted").textContent = refute(button.value);
-    seen.then(() => {
+    seen.then(async () => {
       if (!controls()) return;
-      controls().style.visibility = "";
-      controls().querySelectorAll("input")[1].click(); // the second sentence
+      await open(by("view")); // the head and the word of the answer, whatever the reader has chosen meanwhile
+      for (const choice of [...controls().querySelectorAll("input")].slice(1, 3)) choice.click(); // both sentences
     });
   };
 
@@ -221,6 +224,15 @@ let gap = FIRST,
   isAsked = false; // whether a line waits for Python
 
 const template = (name) => by(`task-${name}`);
+// The ribbons wait for the reader's own weights_of: its smaller steps alone do not draw them
+const isDrawn = () => gap === FIRST || (HEAD.includes(gap) && FIRST in mine);
+const INTROS = {
+  missing:
+    "Below, the same head runs in Python on the numbers that BERT has for both sentences. One line is missing, so " +
+    "every token looks at all tokens alike. Write it.",
+  drawn: "Below, the same head runs in Python on the numbers that BERT has for both sentences, with your lines in it.",
+  apart: "Here is another part of the same program. Write it, and it is checked at once.",
+};
 
 function choose(name) {
   if (box.value) typed[gap] = box.value;
@@ -228,20 +240,18 @@ function choose(name) {
   gap = name;
   by("task-title").textContent = template(name).title;
   by("task").replaceChildren(template(name).content.cloneNode(true));
-  by("drawn").hidden = !HEAD.includes(name);
+  by("drawn").hidden = !isDrawn();
   by("effect").textContent = by("verdict").textContent = "";
   by("next").hidden = true;
   fill();
   list();
 }
 
-const EMPTY = "return "; // what most boxes begin with
-
-// Fill the box, and again once Python has read the file, unless something was typed
+// Fill the box, unless something was typed
 function fill() {
-  by("above").textContent = parts?.[gap].above.trimEnd() ?? DATA.above;
-  if (!box.value || box.value === EMPTY) put(typed[gap] ?? parts?.[gap].first ?? EMPTY);
-  by("ours").disabled = !parts;
+  by("above").textContent = parts[gap].above.trimEnd();
+  if (!box.value) put(typed[gap] ?? parts[gap].first);
+  by("ours").disabled = !isReady;
 }
 
 function put(text) {
@@ -256,6 +266,7 @@ const grow = () => {
 };
 
 function list() {
+  by("intro").textContent = INTROS[gap === FIRST && !(FIRST in mine) ? "missing" : isDrawn() ? "drawn" : "apart"];
   by("gaps").replaceChildren(
     ...ORDER.map((name) => {
       const button = document.createElement("button");
@@ -269,15 +280,16 @@ function list() {
   by("link").textContent = `${count} of ${ORDER.length} lines are yours`;
   by("link").href = hash;
   if (count) history.replaceState(null, "", hash);
-  const later = ORDER.slice(ORDER.indexOf(gap)), // the first part after this one, then those before it
-    next = [...later, ...ORDER].find((name) => !(name in mine));
+  const later = ORDER.slice(ORDER.indexOf(gap) + 1), // the first part after this one, then those before it
+    next = [...later, ...ORDER].find((name) => name !== gap && !(name in mine));
   by("next").textContent = next ? `Next: ${next}` : "";
   by("next").value = next ?? "";
 }
 
-function say(text, isRight = false) {
+// What is neither right nor wrong, such as "Checking.", has a neutral colour
+function say(text, kind = "") {
   by("verdict").textContent = text;
-  by("verdict").className = isRight ? "right" : "wrong";
+  by("verdict").className = kind;
   by("verdict").scrollIntoView({ block: "nearest" }); // a phone's keyboard may cover it
 }
 
@@ -286,7 +298,7 @@ const isOurs = (name, body) => given.has(name) && body.trim() === parts[name].ou
 async function check() {
   const name = gap,
     body = box.value;
-  if (!parts) {
+  if (!isReady) {
     isAsked = true;
     return say("Python is still starting. Your line is checked as soon as it is ready.");
   }
@@ -304,7 +316,7 @@ async function check() {
         ? "This is our line."
         : `Right. This line is yours now${DATA.files ? ", and step 4 runs the whole BERT with it" : ""}.`;
     list();
-    say(found.right ? `${whose} ${found.hint}` : `${where}${found.hint}${message}`, found.right);
+    say(found.right ? `${whose} ${found.hint}` : `${where}${found.hint}${message}`, found.right ? "right" : "wrong");
     note("verdict");
     by("next").hidden = !found.right || !by("next").value;
     by("effect").textContent = await effect(name, body, found);
@@ -319,7 +331,7 @@ const unusable = (error) => `The model cannot run with these lines: ${error}.`;
 async function effect(name, body, { runs, weights, error }) {
   if (!runs) return "";
   if (error) return unusable(error);
-  if (HEAD.includes(name)) return show(weights);
+  if (HEAD.includes(name)) return isDrawn() ? show(weights) : "";
   return by("embed").disabled ? "" : tryModel({ ...mine, [name]: body });
 }
 
@@ -342,7 +354,29 @@ document.addEventListener("click", ({ target }) => {
   box.focus({ preventScroll: true });
   if (id === "next") box.setSelectionRange(box.value.length, box.value.length);
 });
-box.addEventListener("input", grow);
+box.addEventListener("input", () => {
+  grow();
+  by("verdict").className = "old"; // it is about the lines before
+  keep();
+});
+
+// Drafts outlive a reload of this tab
+function keep() {
+  try {
+    sessionStorage.setItem("drafts", JSON.stringify({ ...typed, [gap]: box.value }));
+  } catch {
+    /* the browser blocks storage */
+  }
+}
+
+function drafts() {
+  try {
+    return JSON.parse(sessionStorage.getItem("drafts")) ?? {};
+  } catch {
+    return {};
+  }
+}
+
 // Enter checks a complete last line: a `return`, or an expression alone
 function isComplete(text) {
   const line = text.split("\n").at(-1),
@@ -352,9 +386,16 @@ function isComplete(text) {
   return open <= 0 && (/^\s*return\s+\S/.test(line) || (isExpression && /[^:\s]\s*$/.test(line)));
 }
 box.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.isComposing) return;
+  if (!["Enter", "Backspace"].includes(event.key) || event.isComposing) return;
   const before = box.value.slice(0, box.selectionStart),
     isLast = !box.value.slice(box.selectionStart).trim();
+  if (event.key === "Backspace") {
+    // one step of indentation at a time
+    if (!/(^|\n)( {4})+$/.test(before) || box.selectionEnd > before.length) return;
+    event.preventDefault();
+    box.setSelectionRange(before.length - 4, before.length);
+    return void document.execCommand("delete");
+  }
   event.preventDefault();
   if (event.ctrlKey || event.metaKey || (!event.shiftKey && isLast && isComplete(before))) {
     if (!by("check").disabled) check();
@@ -399,8 +440,8 @@ by("copy").onclick = async () => {
 };
 
 // Lines that a link brings: each counts once it is checked
-async function restore() {
-  for (const [name, body] of Object.entries(typed)) {
+async function restore(linked) {
+  for (const [name, body] of linked) {
     try {
       if ((await tryIt("check", { gap: name, body, mine: {} })).right) mine[name] = body;
     } catch {
@@ -417,7 +458,8 @@ function tellReady() {
 }
 
 async function begin() {
-  for (const [name, body] of new URLSearchParams(location.hash.slice(1))) if (ORDER.includes(name)) typed[name] = body;
+  const linked = [...new URLSearchParams(location.hash.slice(1))].filter(([name]) => ORDER.includes(name));
+  Object.assign(typed, Object.fromEntries(linked), drafts());
   choose(FIRST);
   draw(DATA.tokens.map((all) => all.map(() => all.map(() => 1 / all.length))));
   if (DATA.files && location.protocol === "file:") throw new Error(SERVER);
@@ -425,7 +467,7 @@ async function begin() {
   files = await download();
   await startPython();
   note("ready");
-  await restore();
+  await restore(linked);
   tellReady();
   if (!DATA.files) return;
   packed = await new Response(await unpacked("model")).arrayBuffer();

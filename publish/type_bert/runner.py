@@ -8,7 +8,6 @@ from functools import partial
 from time import perf_counter
 
 from publish.type_bert import checks
-from publish.type_bert.gaps import GAPS
 
 state = {}
 
@@ -19,14 +18,12 @@ def answer(call: str, inputs: str, linear=None) -> str:
     return json.dumps({"prepare": prepare, "check": check, "embed": embed}[call](**given))
 
 
-def prepare(source: str, head: dict) -> dict:
-    """Take microbert.py and the numbers of one head; return the lines above each gap, ours, and those of the box."""
+def prepare(source: str, head: dict) -> None:
+    """Take microbert.py and the numbers of one head."""
     state.update(source=checks.split(source), model=None)
     for name, (size, text) in head.items():
         numbers = array("f", b64decode(text)).tolist()
         state[name] = [numbers[i : i + size] for i in range(0, len(numbers), size)]
-    parts = {gap: (*checks.parts_of(state["source"], gap), checks.first_lines(state["source"], gap)) for gap in GAPS}
-    return {gap: dict(zip(("above", "ours", "first"), each, strict=True)) for gap, each in parts.items()}
 
 
 def check(gap: str, body: str, mine: dict[str, str]) -> dict:

@@ -132,16 +132,13 @@ def follow(page, **choices: int) -> None:
 
 # The numbers of many states of the text that is shown, by the functions that draw them
 NUMBERS = """(states) => states.map(({ layer, head, token }) => {
-  const { own, others } = activeUnits(token, layer);
   const found = {
-    active: own, others,
     scores: scoresOf(layer, head), weights: ofHead("attentions", layer, head), values: ofHead("values", layer, head),
     context: contextOf(layer, head), attended: ofLayer("attended", layer), output: ofLayer("hidden_states", layer + 1),
     embeddings: ofLayer("hidden_states", 0), rows: rowsOfEmbedding(token).flatMap((row) => [...row]),
-    lengths: lengthsOf(token, layer), mean: meanWeights(token, layer), turned: turned(token),
+    turned: turned(token),
   };
-  const list = (value) => (value.length ? [...value] : [value]);
-  return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, list(value)]));
+  return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, [...value]]));
 })"""
 
 
@@ -150,24 +147,18 @@ def results(encoder, tokenizer, *texts) -> SimpleNamespace:
     batch, table = tokenizer(*texts), encoder.embeddings
     with torch.inference_mode():
         out = encoder(**batch, output_attentions=True, output_hidden_states=True, output_queries_keys=True)
-        attended, values, lengths, active = [], [], [], []
-        for layer, states, after in zip(encoder.layers, out.hidden_states[:-1], out.hidden_states[1:], strict=True):
-            added, _ = layer.attention(states)
-            between = layer.attention_norm(states + added)
-            vectors = (states, added, between, layer.feed_forward(between), after)
-            attended.append(between)
+        attended, values = [], []
+        for layer, states in zip(encoder.layers, out.hidden_states[:-1], strict=True):
+            attended.append(layer.attention_norm(states + layer.attention(states)[0]))
             values.append(layer.attention.project(states)[2])
-            lengths.append(torch.cat([vector.pow(2).sum(-1).sqrt() for vector in vectors]))
-            active.append(layer.feed_forward.intermediate(between).gt(0).float().mean(-1))
         ids, types = batch["input_ids"][0], batch["token_type_ids"][0]
         rows = [table.word_embeddings(ids), table.position_embeddings.weight[: len(ids)]]
         rows.append(table.token_type_embeddings(types))
     lists = {"states": out.hidden_states, "weights": out.attentions, "queries": out.queries, "keys": out.keys}
-    lists |= {"attended": attended, "values": values, "active": active}
+    lists |= {"attended": attended, "values": values}
     return SimpleNamespace(
         tokens=[tokenizer.tokens[number] for number in ids.tolist()],
         ids=ids.tolist(),
-        lengths=torch.stack(lengths),  # (L, 5, S)
         rows=torch.stack([*rows, sum(rows)], dim=1),  # (S, 4, H)
         **{name: torch.cat(tuple(tensors)) for name, tensors in lists.items()},
     )
@@ -176,15 +167,11 @@ def results(encoder, tokenizer, *texts) -> SimpleNamespace:
 def numbers(torchs: SimpleNamespace, layer: int, head: int, token: int) -> dict:
     """Return what the functions of `NUMBERS` should return for a state."""
     queries, keys, weights = (part[layer, head] for part in (torchs.queries, torchs.keys, torchs.weights))
-    root, states, active = keys.size(-1) ** 0.5, torchs.states, torchs.active[layer]
-    scores = queries @ keys.T / root
-    others = (active.sum() - active[token]) / (len(active) - 1)
-    found = {"scores": scores, "active": active[token]}
-    found |= {"others": others, "weights": weights, "values": torchs.values[layer, head], "embeddings": states[0]}
+    root, states = keys.size(-1) ** 0.5, torchs.states
+    found = {"scores": queries @ keys.T / root, "weights": weights, "values": torchs.values[layer, head]}
     found |= {"context": weights @ torchs.values[layer, head], "attended": torchs.attended[layer]}
-    found |= {"output": states[layer + 1], "rows": torchs.rows[token], "lengths": torchs.lengths[layer, :, token]}
-    turned = torch.cosine_similarity(states[:, token], states[:1, token], dim=-1)
-    return found | {"mean": torchs.weights[layer, :, token].mean(0), "turned": turned}
+    found |= {"embeddings": states[0], "output": states[layer + 1], "rows": torchs.rows[token]}
+    return found | {"turned": torch.cosine_similarity(states[:, token], states[:1, token], dim=-1)}
 
 
 def close(found, wanted, tolerance: float) -> bool:

@@ -3,9 +3,6 @@
 import ast
 import re
 
-import nbformat
-import pytest
-
 from publish import slides
 from tests.helpers import ROOT
 
@@ -28,23 +25,6 @@ def test_an_exercise_of_the_course_is_in_the_deck_and_others_are_not(tmp_path):
     page = notebook("04", folder=tmp_path)
     assert re.findall(r"Exercise (4\.\d)", page) == ["4.2"]
     assert "Our version" not in page
-
-
-@pytest.mark.parametrize("number", ["03", "08"])
-def test_a_deck_does_not_ask_for_what_its_code_cell_asks(tmp_path, number):
-    assert "guess in place of" not in notebook(number, folder=tmp_path)
-
-
-def test_links_within_a_deck_lead_to_a_heading(tmp_path):
-    (path,) = (ROOT / "notebooks").glob("03_*.ipynb")
-    read = nbformat.read(path, as_version=4)
-    slide = next(cell for cell in read.cells if cell.source.startswith("## "))
-    anchor = slide.source.splitlines()[0].removeprefix("## ").replace(" ", "-")
-    slide.source += f"\n\n[good](#{anchor}) and [dead](#No-such-heading)"
-    nbformat.write(read, tmp_path / path.name)
-    page = slides.make_slides(tmp_path / path.name, tmp_path).read_text("utf-8")
-    assert re.findall(r'href="#([^"]+)"', page) == [anchor, "No-such-heading"]
-    assert f'id="{anchor}"' in page
 
 
 def test_code_is_broken_where_python_breaks_it():

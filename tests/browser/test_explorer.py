@@ -1,4 +1,4 @@
-"""explorer.html in a real browser: torch's numbers, the tour, guesses, the frame, and your own texts with the model."""
+"""explorer.html in a real browser: torch's numbers, the tour, the frame, and your own texts with the model."""
 
 import random
 import re
@@ -23,7 +23,6 @@ from tests.browser.explorer_page import (
     encoder,
     follow,
     loaded,
-    number,
     numbers,
     results,
     run_timers,
@@ -39,7 +38,6 @@ from views.page import own_text
 from views.why_near import shares_of_cosine
 
 PAIR = ("I called Ian.", "I got his answering machine.")
-TIRED = explorer.OPENING["text"].format("tired").lower()
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
 EXACT, HALF = 1e-5, 1e-3  # the saved sentence is stored in float32, the rows of its embedding in float16
 STORED = 0.01  # large matrices of the page's own model are stored in float16
@@ -79,7 +77,7 @@ def test_every_number_equals_torchs_before_the_model_is_there(opened, address, s
 
 
 def test_what_is_drawn_are_these_numbers(opened, saved):
-    """One state: tables, drawings, bars, ribbons and sentences; a cell is chosen by pointer and by keys."""
+    """One state: tables, drawings and sentences; a cell is chosen by pointer and by keys."""
     state = {"layer": 1, "head": 7, "token": 4}
     follow(opened, layer=1, head=7)
     opened.locator("#weights tbody td").nth(4 * 7 + 2).click()
@@ -88,17 +86,6 @@ def test_what_is_drawn_are_these_numbers(opened, saved):
         assert opened.evaluate(f"[...drawings.{name}.values]") == found[name], name
     for name in ("scores", "weights"):
         assert close(cells(opened, name).tolist(), wanted[name], 0.0051), name
-    lengths = [number(text) for text in opened.locator("#attention-lengths .number").all_text_contents()]
-    assert close(lengths, wanted["lengths"][:3], 0.051)
-    assert f"{100 * wanted['active']:.0f} % are above zero" in opened.locator("#active").text_content()
-    for _ in range(2):
-        opened.locator("#flow-on").click()
-    ends = opened.locator("#ways path.now").evaluate_all(
-        "(all) => all.map((e) => e.dataset.ends.split(' ').map(Number))"
-    )
-    tops, bottoms = torch.tensor(ends).T
-    assert torch.allclose(bottoms - tops, 18 * wanted["mean"], atol=1e-4)
-    assert tops[1:].tolist() == pytest.approx(bottoms[:-1].tolist())  # one below the other
     tip = opened.locator("#tip")
     opened.locator("#weights tbody td").nth(4 * 7 + 2).hover()
     expect(tip).to_have_text(f"layer 1, head 7: an → flies {wanted['weights'][4, 2]:.3f}")
@@ -114,57 +101,9 @@ def test_what_is_drawn_are_these_numbers(opened, saved):
     expect(opened.locator("#spoken")).to_have_text(tip.inner_text())
 
 
-def test_keys_choose_token_layer_and_head_and_cells_unfold(opened):
-    assert not any(one.evaluate("(e) => e.open") for one in opened.locator("details").all())
-    opened.locator("#tokens button").nth(2).press("ArrowRight")
-    assert opened.locator("#tokens [aria-checked=true]").get_attribute("aria-label") == "like, id 2066"
-    opened.locator("#heads [aria-checked=true]").press("ArrowUp")
-    opened.keyboard.press("ArrowLeft")
-    assert opened.evaluate("[followed.token, followed.layer, followed.head]") == [3, 1, 10]
-    expect(opened.locator("#heads [aria-checked=true]")).to_be_focused()
-
-
-def test_flow_plays_to_the_end_unless_motion_is_reduced(page, address):
-    page.goto(address)
-    page.locator("#flow-play").click()
-    layers, size = page.evaluate("[L, shown.tokens.length]")
-    expect(page.locator("#ways path")).to_have_count(layers * size)
-    expect(page.locator("#flow-play")).to_have_text("Play again")
-    page.locator("#flow-back").click()
-    assert page.locator("#ways path").count() == (layers - 1) * size
-    page.emulate_media(reduced_motion="reduce")
-    page.goto(address)
-    expect(page.locator("#flow-play")).to_be_hidden()
-    page.emulate_media(reduced_motion="no-preference")
-
-
-@pytest.mark.parametrize("name", ["looks", "added", "active", "turned"])
-def test_a_guess_covers_its_answer(opened, saved, name):
-    """The answer agrees with torch, and is visible and read out only after the guess."""
-    follow(opened, layer=1, head=7, token=2)
-    host = opened.locator(f"#guess-{name}")
-    host.get_by_role("button", name="Guess first").click()
-    covers = opened.locator(opened.evaluate(f"GUESSES.{name}.covers.join()"))
-    assert covers.evaluate_all("(all) => all.every((e) => e.inert && getComputedStyle(e).visibility === 'hidden')")
-    found = numbers(saved, 1, 7, 2)
-    near = {"added": [0.1, 1 / 3, 1, 3], "active": [0.05, 0.2, 0.5, 0.8], "turned": [0.9, 0.6, 0.3, 0]}
-    ratio = (found["lengths"][1] / found["lengths"][0]).log()
-    right = {
-        "looks": lambda: found["weights"][2].argmax(),
-        "added": lambda: (torch.tensor(near["added"]).log() - ratio).abs().argmin(),
-        "active": lambda: (torch.tensor(near["active"]) - found["active"]).abs().argmin(),
-        "turned": lambda: (torch.tensor(near["turned"]) - found["turned"][-1]).abs().argmin(),
-    }[name]()
-    choices = host.get_by_role("button").all_text_contents()[:-1]
-    wrong = (int(right) + 1) % len(choices)
-    host.get_by_role("button", name=choices[wrong], exact=True).click()
-    expect(host).to_contain_text(f"Not {choices[wrong]}, but {choices[right]}.")
-    assert covers.evaluate_all("(all) => all.every((e) => !e.inert)")
-
-
 @pytest.mark.parametrize("size", [(390, 844), (768, 1024), (1280, 800)])
 def test_the_tour_by_keyboard_alone(opened, size):
-    """Each stop shows its subject, not under the panel; Tab reaches its guess; the end restores the initial state."""
+    """Each stop shows its subject, not under the panel; the end restores the initial state."""
     opened.set_viewport_size({"width": size[0], "height": size[1]})
     follow(opened, layer=1, head=5, token=4)
     opened.locator("#first").fill("my own words")
@@ -172,7 +111,7 @@ def test_the_tour_by_keyboard_alone(opened, size):
     opened.locator("#tour-start").press("Enter")
     count = opened.evaluate("STOPS.length")
     for place in range(count):
-        at, title, guess = opened.evaluate("(i) => [STOPS[i].at, STOPS[i].title, STOPS[i].guess]", place)
+        at, title = opened.evaluate("(i) => [STOPS[i].at, STOPS[i].title]", place)
         expect(opened.locator("#tour-place")).to_have_text(f"{place + 1} of {count}")
         expect(opened.locator("#tour-title")).to_have_text(title)
         expect(opened.locator("#tour-title")).to_be_focused()
@@ -180,25 +119,14 @@ def test_the_tour_by_keyboard_alone(opened, size):
         seen = opened.evaluate(SEEN, place)
         assert (seen["below"] >= -1, seen["covered"]) == (True, False), title
         assert size[0] > 760 or seen["height"] <= 200, title
-        if guess:
-            covered = opened.locator(opened.evaluate("(name) => GUESSES[name].covers[0]", guess))
-            expect(covered).not_to_be_visible()
-            while not opened.evaluate("(name) => document.activeElement.closest(`#guess-${name}`) !== null", guess):
-                opened.keyboard.press("Tab")
-            opened.keyboard.press("Enter")
-            expect(covered).to_be_visible()
-            expect(opened.locator("#tour-next")).to_be_focused()
-            opened.keyboard.press("Enter")
-        else:
-            opened.keyboard.press("ArrowRight")
+        opened.keyboard.press("ArrowRight")
     expect(opened.locator("#tour-start")).to_be_focused()
     assert opened.evaluate("({ ...followed })") == before
     assert opened.locator("#first").input_value() == "my own words"
     opened.locator("#tour-start").click()
-    for _ in range(3):
-        opened.locator("#tour-next").click()
+    opened.locator("#tour-next").click()
     opened.keyboard.press("ArrowLeft")
-    assert not opened.locator("#scores").evaluate("(e) => e.inert")  # a guess that is left is no longer covered
+    expect(opened.locator("#tour-place")).to_have_text(f"1 of {count}")
     opened.keyboard.press("Escape")
     expect(opened.locator("#tour")).to_be_hidden()
     assert opened.heard == []
@@ -206,30 +134,14 @@ def test_the_tour_by_keyboard_alone(opened, size):
 
 @pytest.mark.parametrize("width", [390, 736, 1300])
 def test_page_is_accessible_closed_and_open(opened, width):
-    """Nothing scrolls horizontally, and axe-core finds nothing, with the tour, a sum and a guess open, too."""
+    """Nothing scrolls horizontally, and axe-core finds nothing, with the tour and a sum open, too."""
     opened.set_viewport_size({"width": width, "height": 900})
     for scheme in ("light", "dark"):
         opened.emulate_media(color_scheme=scheme)
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         assert axe_violations(opened) == []
         opened.locator("#three-rows").evaluate("(e) => { e.open = true; }")
-        opened.evaluate("parts.guess_active.open()")
         opened.locator("#tour-start").click()
-
-
-def test_paper_and_the_sites_switch(opened):
-    """Printed numbers have the colours of the light page, also if the site's switch has made it dark."""
-    cell, ground = opened.locator("#weights tbody td").nth(2 * 7 + 1), "(e) => getComputedStyle(e).backgroundColor"
-    light = cell.evaluate(ground)
-    opened.evaluate("localStorage.setItem('theme', 'dark')")
-    opened.reload()
-    assert cell.evaluate(ground) != light
-    opened.emulate_media(media="print")
-    expect(cell).to_have_css("background-color", light)
-    assert cell.evaluate("(e) => getComputedStyle(e).printColorAdjust") == "exact"
-    assert opened.locator("form:visible, button.small:visible").count() == 0
-    opened.emulate_media(media="screen")
-    opened.evaluate("localStorage.clear()")
 
 
 def test_page_opens_with_a_sentence_that_can_be_changed(opened, encoder, tokenizer):
@@ -252,23 +164,6 @@ def test_page_from_folder_explains_why_it_is_static(page, site):
     assert page.locator("#first").is_disabled()
     assert page.locator("#first").input_value() == explorer.SENTENCE
     assert page.heard == []
-
-
-def test_missing_files_are_named_and_fetched_on_request(page, site, tmp_path):
-    folder = shutil.copytree(site / explorer.ASSETS, tmp_path / explorer.ASSETS)  # other processes use the original
-    shutil.copy(site / "explorer.html", tmp_path)
-    encoder = folder / "encoder.onnx.gzip"
-    hidden = encoder.rename(encoder.with_suffix(".hidden"))
-    with serve(tmp_path) as origin:
-        page.goto(f"{origin}/explorer.html")
-        said = send(page, "good")
-        expect(page.locator("#send")).to_have_text("Try again")
-        hidden.rename(encoder)
-        assert "encoder.onnx.gzip is not there (404)" in said
-        page.locator("#first").press_sequentially("ness")
-        run_timers(page)
-        assert page.locator("#status").inner_text() == said  # only a request tries again
-        assert "computed here" in send(page, "good")
 
 
 def test_the_tokenizer_gives_our_ids(page, tokenizer):
@@ -345,28 +240,6 @@ def test_nothing_is_fetched_before_a_request(page, address):
     page.locator("#first").press("End")
     page.locator("#first").press_sequentially(" far")
     expect(page.locator("#tokens b").nth(-2)).to_have_text("far", timeout=PATIENCE)
-
-
-def test_the_followed_token_stays_while_one_types(running):
-    """The token is followed to its new position; if it disappears, token 2 is, until it comes back."""
-
-    def followed(words: int) -> str:
-        expect(running.locator("#tokens b")).to_have_count(words, timeout=PATIENCE)
-        return running.locator("#token option:checked").inner_text()
-
-    send(running, TIRED)
-    running.locator("#tokens button", has_text="it").last.click()
-    first = running.locator("#first")
-    first.press("Home")
-    first.press_sequentially("now ", delay=20)
-    assert followed(17) == "11 it"
-    send(running, "the animal was too tired")
-    assert followed(7) == "2 animal"
-    send(running, TIRED)
-    assert followed(16) == "10 it"
-    send(running, "word by word")
-    running.locator("#tokens button").nth(3).click()
-    assert running.locator("#looks").inner_text().startswith("“word” at 3 looks most at ")
 
 
 def test_undrawable_text_shows_error_and_keeps_last_view(running):

@@ -124,28 +124,6 @@ def test_firefox_drags_an_arrow(firefox, tmp_path):
         assert torch.allclose(shown(firefox, "[class^=average]"), average[0, 0], atol=1e-5)
 
 
-def test_a_mask_is_painted(firefox, tmp_path):
-    view = figures.mask_painter(["time", "flies", "like", "an", "arrow"])
-    firefox.open(view.save(tmp_path / "figure.html").as_uri())
-    for number in (3, 7, 24, 3):
-        firefox.point_at("[aria-pressed]", number, click=True)
-        states = "[...document.querySelectorAll('[aria-pressed]')].map((e) => e.ariaPressed === 'true')"
-        mask = torch.tensor(firefox.evaluate(states), dtype=torch.float64).view(5, 5)
-        wanted = mask @ torch.tensor([1, 3, 5, 7, 9.0]).double() / mask.sum(dim=1)
-        assert torch.allclose(shown(firefox, ".average[data-value]"), wanted, atol=1e-5)
-
-
-def test_scores_are_sharpened(firefox, tmp_path):
-    scores = torch.tensor([2.5, 1, -3], dtype=torch.float64)
-    firefox.open(figures.sharpness(scores).save(tmp_path / "figure.html").as_uri())
-    for number, factor in enumerate((1 / 8, 1, 64)):
-        firefox.point_at("button", number, click=True)
-        weights = (scores * factor).softmax(dim=0)
-        found = shown(firefox, "td[data-value], td [data-value]").view(3, -1)
-        assert torch.allclose(found[:, -2], weights, atol=1e-5)
-        assert torch.allclose(found[:, -1], weights * (1 - weights), atol=1e-5)
-
-
 def test_a_sentence_follows_the_pointer_and_the_keys(firefox, pair, tmp_path):
     view = sentence_view(pair.attentions, pair.tokens, token="his", layer=5, head=5)
     firefox.open(view.save(tmp_path / "figure.html").as_uri())
@@ -161,22 +139,6 @@ def test_a_sentence_follows_the_pointer_and_the_keys(firefox, pair, tmp_path):
         widths = "[...document.querySelectorAll('.ribbon:not(.below)')].map((e) => e.getAttribute('stroke-width') / 48)"
         assert firefox.evaluate("document.querySelector('.sentence').dataset.whole") == "48"
         assert torch.allclose(torch.tensor(firefox.evaluate(widths)).double(), weights[5, head], atol=1e-6)
-
-
-def test_two_models_in_one_picture_follow_the_pointer_and_the_keys(firefox, pair, tmp_path):
-    flipped = pair.attention.flip(1)  # each head is another one
-    second = [layer[None] for layer in flipped], pair.tokens
-    view = sentence_view(pair.attentions, pair.tokens, token="his", layer=5, head=5, other=second)
-    firefox.open(view.save(tmp_path / "figure.html").as_uri())
-    token, head = 8, 5
-    for number in (1, 10):
-        firefox.point_at(".word .room", number, click=True)
-        firefox.press(RIGHT, DOWN)
-        token, head = number + 1, head + 1
-        for side, weights in ((":not(.below)", pair.attention), (".below", flipped)):
-            assert torch.allclose(shown(firefox, f".ribbon{side}"), weights[5, head, token].double(), atol=1e-6)
-        moved = (pair.attention - flipped).abs().sum(dim=-1).double() / 2  # (L, A, S)
-        assert torch.allclose(shown(firefox, ".cell"), moved.mean(dim=-1).flatten(), atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])

@@ -1,6 +1,5 @@
 """A reader opens and runs notebooks in JupyterLab, and uses their views."""
 
-import contextlib
 import shutil
 from pathlib import Path
 
@@ -160,24 +159,3 @@ def test_keys_reach_the_notebook_after_a_click_in_a_picture(page, jupyterlab):
         page.keyboard.press(key)
         expect(page.locator(".jp-Cell.jp-mod-active:focus")).to_have_count(1)
         expect(active).to_have_attribute("data-windowed-list-index", str(1 + moved))
-
-
-def follow(page, words: str, target: str) -> None:
-    """Follow a link between notebooks to its target: a busy JupyterLab can lose a click or the place."""
-    link = page.locator("a[href*='/files/']", has_text=words).first  # JupyterLab has found where it leads
-    tabs, heading = page.locator(".lm-DockPanel-tabBar .lm-TabBar-tab"), page.get_by_role("heading", name=target)
-    tab = tabs.filter(has_text=page.locator(".lm-DockPanel-tabBar .lm-mod-current").inner_text())
-    for _ in range(4):
-        tab.click()  # the other notebook may be in front, at another place
-        page.locator("details").evaluate_all("folds => folds.forEach(fold => fold.open = true)")
-        link.click(timeout=45_000)
-        with contextlib.suppress(AssertionError):
-            return expect(heading).to_be_in_viewport(timeout=15_000)
-    raise AssertionError(f"{words!r} does not lead to {target!r}")
-
-
-def test_a_claim_leads_to_its_proof_and_back(page, jupyterlab):
-    page.goto(jupyterlab("00_overview"))
-    page.get_by_text("| Idle").wait_for(timeout=45_000)
-    follow(page, "proof: 260 sentences", "Proof 0.1")
-    follow(page, "in the notebook", "Whose answering machine?")

@@ -51,23 +51,6 @@ def test_view_is_not_cropped(page, draw, tmp_path, name):
         assert reader.cropped(page) == []
 
 
-def test_two_neuron_views_in_one_page_are_independent(page, draw, pair, tmp_path):
-    views = [draw["neuron"](layer=1, head=3), draw["neuron"](layer=4, head=9, display_mode="dark")]
-    first, second = reader.open_in_frames(page, views, tmp_path)
-    reader.open_query(first, 8)
-    reader.check_computation(first, pair, 1, 3, 8)
-    first.locator("#layer").select_option("2")
-    reader.check_computation(first, pair, 2, 3, 8)
-    reader.open_query(second, 2)
-    reader.check_computation(second, pair, 4, 9, 2)
-    reader.check_computation(first, pair, 2, 3, 8)
-    for frame in (first, second):
-        assert reader.cropped(frame) == []
-    for text in page.locator("div > p").all():  # the text for when frames are removed
-        assert not text.is_visible()
-    assert page.heard == []
-
-
 @pytest.fixture(scope="module")
 def hostile(encoder) -> dict:
     """Draw the three views of tokens that try to run code."""
@@ -110,14 +93,6 @@ def check_hostile_tokens(view, name: str) -> None:
 def test_hostile_tokens_are_drawn_and_run_nothing(page, hostile, tmp_path, name):
     reader.open_saved(page, hostile[name], tmp_path)
     check_hostile_tokens(page, name)
-    assert page.heard == []
-
-
-def test_hostile_tokens_run_nothing_in_frames_or_pages(page, hostile, tmp_path):
-    frames = reader.open_in_frames(page, list(hostile.values()), tmp_path)
-    for view, name in zip(frames, hostile, strict=True):
-        check_hostile_tokens(view, name)
-    assert page.locator("body img, body script").count() == 0
     assert page.heard == []
 
 

@@ -44,28 +44,6 @@ def test_head_view_shows_the_largest_weights_of_a_token(open_for_screenshot, dra
     assert f"{most:.2f}" in said
 
 
-def test_a_neuron_view_opens_the_row_of_a_token(open_for_screenshot, draw, pair):
-    tab = open_for_screenshot(draw["neuron"](layer=5, head=5, token=3))
-    shown = [float(text) for text in tab.locator(".sums .weight").all_text_contents()]
-    assert shown == pytest.approx(pair.attentions[5][0, 5, 3].tolist(), abs=0.006)
-
-
-def test_screenshot_without_the_token_shows_all_lines(open_for_screenshot, draw):
-    tab = open_for_screenshot(draw["head"](layer=5, token="nobody"))
-    assert tab.locator("#attention line[visibility=visible]").count() == 0
-
-
-@pytest.mark.parametrize("name", ["merges", "longest_match"])
-def test_a_stepper_shows_its_end(open_for_screenshot, name):
-    tab = open_for_screenshot(FIGURES[name].make(["time", "flies", "like"]))
-    assert tab.locator(".steps button").last.is_disabled()
-
-
-def test_a_figure_that_asks_for_a_guess_shows_its_beginning(open_for_screenshot):
-    tab = open_for_screenshot(FIGURES["graph_walk"].make(["time", "flies", "like"]))
-    assert "get stuck on the way?" in tab.locator("#say").text_content()
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_still_shows_nothing_to_press(open_for_screenshot, name):
     tab = open_for_screenshot(FIGURES[name].make(["time", "flies", "like"]))

@@ -4,10 +4,7 @@ A small site is built of saved notebooks, some with views put in. SITE=site chec
 The slides are those of every notebook.
 """
 
-import base64
 import functools
-import io
-import math
 import os
 import re
 import shutil
@@ -20,8 +17,6 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
-from PIL import Image
-from playwright.sync_api import expect
 
 from publish.server import serve
 from tests.browser import figure_examples as figures
@@ -31,7 +26,7 @@ pytest.importorskip("myst_nb", reason="make site installs what this needs: requi
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
 from publish import screenshots, slides, website
-from publish.notebooks import METADATA, is_folded
+from publish.notebooks import METADATA
 
 BUILT = os.environ.get("SITE")
 SMALL = ["00_opening", "02_embeddings", "03_self_attention", "04_views", "solutions/02_solutions"]
@@ -45,50 +40,6 @@ every_kind = pytest.mark.parametrize("name", KINDS)
 PHONE, LAPTOP = {"width": 390, "height": 800}, {"width": 1366, "height": 768}
 SCROLLING = """(selector) => [...document.querySelectorAll(selector)]
   .filter((e) => e.scrollWidth > e.clientWidth && ["auto", "scroll"].includes(getComputedStyle(e).overflowX))"""
-
-# For a picture: the size of 10-point text in pixels of the slide; notebooks draw 201.6 pixels per inch.
-# For a line of code: whether it wraps without further indentation.
-MEASURES = """
-  window.lettersOf = (e) => (10 / 72) * 201.6
-    * Math.min(e.clientWidth / e.naturalWidth, e.clientHeight / e.naturalHeight);
-  window.strays = (e) => {
-    const range = document.createRange(), parts = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);
-    const places = [];
-    for (let node = parts.nextNode(); node; node = parts.nextNode()) {
-      for (let i = 0; i < node.length; i++) {
-        range.setStart(node, i);
-        range.setEnd(node, i + 1);
-        if (node.data[i] !== " ") places.push(range.getBoundingClientRect());
-      }
-    }
-    const start = places[0];
-    return places.some((place) => place.top > start.bottom && place.left <= start.left);
-  };
-"""
-# Turn a deck slide by slide, and measure what a class would see.
-WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section))")].map((s) => {
-  const { h, v } = Reveal.getIndices(s);
-  Reveal.slide(h, v);
-  const sizes = (what) => [...s.querySelectorAll(what)].filter((e) => !e.closest("aside") && e.textContent.trim())
-    .map((e) => parseFloat(getComputedStyle(e).fontSize));
-  const drawn = [...s.querySelectorAll("img")], pictures = drawn.map((e) => e.getBoundingClientRect().height);
-  const letters = drawn.filter((e) => e.src.startsWith("data:image/png")).map(lettersOf);
-  const ends = [...s.querySelectorAll(".jp-Cell > *, img, p, li")].filter((e) => !e.closest("aside"))
-    .map((e) => e.getBoundingClientRect().bottom);
-  return {
-    name: s.innerText.slice(0, 60).replace(/\\s+/g, " "),
-    down: s.scrollHeight - 720,
-    right: s.scrollWidth - s.clientWidth,
-    code: Math.min(...sizes("pre")),
-    text: Math.min(...sizes("h1, h2, h3, .jp-Cell p, .jp-Cell li, td, th")),
-    picture: Math.min(...pictures),
-    letters: Math.min(...letters),
-    straying: [...s.querySelectorAll("pre .line")].filter(strays).map((e) => e.textContent),
-    used: Math.max(...ends) / 720,
-    beside: Math.min(...[...s.querySelectorAll(".running"), document.querySelector(".slide-number")]
-      .map((e) => parseFloat(getComputedStyle(e).fontSize))),
-  };
-})"""
 
 
 def with_view(path: Path, call: str, view, target: Path) -> None:
@@ -204,19 +155,6 @@ def test_a_page_fits_a_laptop_and_a_phone(page, site, name):
     page.wait_for_function(f"({SCROLLING})('article *').every((e) => e.tabIndex === 0)")
 
 
-def test_folded_cells_have_titles_and_diagrams_follow_theme(page, site):
-    open_page(page, site / "notebooks" / "02_embeddings.html")
-    said = page.locator("details summary .collapsed").all_inner_texts()
-    cells = nbformat.read(website.NOTEBOOKS / "02_embeddings.ipynb", as_version=4).cells
-    titles = [website.FOLDED_NAME.match(cell.source)[1] for cell in cells if is_folded(cell)]
-    assert titles[:2] == ["Set-up", "Imports"]
-    assert said == [f"{title}: show the code" for title in titles]
-    diagram = page.locator("article img[src$='02_sum.svg']")
-    for scheme, filtered in (("light", False), ("dark", True)):
-        page.emulate_media(color_scheme=scheme)
-        assert (diagram.evaluate("(e) => getComputedStyle(e).filter") != "none") == filtered
-
-
 @functools.cache
 def ids(path: Path) -> set[str]:
     """Return the ids of a page, which links may name after a #."""
@@ -289,126 +227,13 @@ def test_search_finds_a_notebook(page, site, place):
     assert page.heard == []
 
 
-CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9e]*.ipynb"))
 DECK = {"width": 1280, "height": 720}
 
 
-def open_deck(page, copy: Path, folder: Path, seminar: bool = False) -> None:
+def open_deck(page, copy: Path, folder: Path) -> None:
     page.set_viewport_size(DECK)
-    page.goto((slides.make_seminar([copy], folder) if seminar else slides.make_slides(copy, folder)).as_uri())
+    page.goto(slides.make_slides(copy, folder).as_uri())
     page.wait_for_function("window.Reveal && Reveal.isReady()")
-    page.evaluate(f"() => {{ {MEASURES} }}")
-
-
-WEEKLY = "STATES" in os.environ  # as `make test-all` sets it: all decks
-DECKS = [pytest.param(path, False, id=path.stem) for path in (CHAPTERS if WEEKLY else CHAPTERS[3:4])]
-DECKS += [pytest.param(CHAPTERS[number], True, id=f"seminar {number:02d}") for number in ((4, 7) if WEEKLY else (7,))]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("path", "seminar"), DECKS)
-def test_every_slide_fits_and_can_be_read_from_the_back_row(page, path, seminar, tmp_path):
-    open_deck(page, path, tmp_path, seminar)
-    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
-    assert page.locator("img:not([alt])").count() == 0
-    walked = page.evaluate(WALK)
-    assert not seminar or 5 <= len(walked) <= 14  # a saved view is a picture on a separate slide
-    for slide in walked:
-        assert slide["down"] <= 1, slide
-        assert slide["right"] <= 1, slide
-        assert (slide["code"] or math.inf) >= 24, slide
-        assert slide["text"] >= 24, slide
-        assert (slide["picture"] or math.inf) >= 250, slide
-        assert slide["straying"] == [], slide
-        assert slide["used"] >= 1 / 3, slide
-        assert slide["beside"] >= 24, slide
-    assert harm(page) == []
-    assert page.heard == []
-
-
-def on_slide(cell, kind: str, *tags: str):
-    cell.metadata.update(slideshow={"slide_type": kind}, tags=list(tags))
-    return cell
-
-
-def a_deck(tmp_path, *cells) -> Path:
-    path = tmp_path / "05_a.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(metadata=METADATA, cells=cells), path)
-    return path
-
-
-text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
-
-
-def picture(width: int, height: int):
-    """Return a picture as an output of a saved notebook."""
-    file = io.BytesIO()
-    Image.new("RGB", (width, height), "grey").save(file, "PNG")
-    return nbformat.v4.new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
-
-
-def test_a_question_and_its_figure_meet_and_a_figure_has_room(page, tmp_path):
-    long = "\n".join(f"line_{number} = {number}" for number in range(18))
-    path = a_deck(
-        tmp_path,
-        on_slide(text("# Title\n\nWhich is larger?"), "slide"),
-        on_slide(code("draw()", outputs=[picture(1000, 500)]), "subslide", "remove-input"),
-        on_slide(text("said of the figure"), "notes"),
-        on_slide(code(long), "slide"),
-        on_slide(code("draw()", outputs=[picture(1000, 500)]), "fragment", "remove-input"),
-        on_slide(text("# Two thoughts\n\none"), "slide"),
-        on_slide(text("## Another\n\ntwo"), "subslide"),
-    )
-    open_deck(page, path, tmp_path)
-    found = [(bool(slide["picture"]), slide["name"]) for slide in page.evaluate(WALK)]
-    assert [name.split()[0] for _, name in found] == ["Title", "Title", "Title", "Two", "Another"]
-    page.evaluate("Reveal.slide(0, 0, -1)")
-    figure = page.locator("section.present section.present .fragment img")
-    expect(figure).to_be_hidden()
-    page.keyboard.press("ArrowRight")
-    expect(figure).to_be_visible()
-    assert page.locator("section.present section.present p").first.inner_text() == "Which is larger?"
-    notes = page.locator("section.present section.present .fragment aside.notes")
-    assert notes.text_content().strip() == "said of the figure"
-    page.keyboard.press("ArrowRight")
-    assert "line_17" in page.locator("section.present section.present").inner_text()
-    page.keyboard.press("ArrowRight")
-    alone = page.locator("section.present section.present img")
-    expect(alone).to_be_visible()
-    assert alone.evaluate("(e) => lettersOf(e)") >= 24
-
-
-def test_code_comes_in_with_the_text_that_it_belongs_to(page, tmp_path):
-    """When a slide is split at its picture, its code does not appear before its text."""
-    path = a_deck(
-        tmp_path,
-        on_slide(text("# Title\n\n**Question.** Why?"), "slide"),
-        on_slide(text("said of it. " * 60), "subslide"),
-        on_slide(code("draw()", outputs=[picture(1000, 900)]), "-"),
-    )
-    open_deck(page, path, tmp_path / "deck")
-    step = page.locator("section.present section.present .fragment")
-    assert "Why?" in page.locator("section.present section.present").inner_text()
-    assert step.count() == 1
-    assert "draw()" in step.text_content()
-    expect(step).to_be_hidden()
-    page.evaluate("Reveal.next()")
-    step.wait_for()
-    assert page.locator("section.present section.present img").count() == 0  # it is on a separate slide
-
-
-def test_code_that_breaks_keeps_pythons_indentation(page, tmp_path):
-    source = "def long(name):\n    if name:\n        return " + " + ".join(["one_long_name"] * 12)
-    open_deck(page, a_deck(tmp_path, on_slide(code(source), "slide")), tmp_path)
-    (slide,) = page.evaluate(WALK)
-    assert slide["straying"] == []
-    rows = "(all) => all.map((e) => Math.round(e.offsetHeight / parseFloat(getComputedStyle(e).lineHeight)))"
-    first, second, third = page.locator("pre .line").evaluate_all(rows)
-    assert (first, second) == (1, 1)
-    assert third > 1
-    page.add_style_tag(content=".reveal pre .line { padding: 0 !important; text-indent: 0 !important; }")
-    (without,) = page.evaluate(WALK)
-    assert len(without["straying"]) == 1
 
 
 # the number of positions that a view's frame takes below this much space: one if it rests
@@ -422,31 +247,6 @@ PLACES = """async (above) => {
   }
   return new Set(seen.slice(8)).size;
 }"""
-
-
-# the size of the smallest letters of a figure in pixels of the slide, and how much of its page cannot be seen
-LETTERS = """(frame) => {
-  const inside = frame.contentDocument, zoom = new DOMMatrix(getComputedStyle(frame).transform).a;
-  const written = [...inside.querySelectorAll("main *")].filter((e) => e.getClientRects().length &&
-    [...e.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim()));
-  const high = (e) => parseFloat(getComputedStyle(e).fontSize) * (e.ownerSVGElement ? e.getScreenCTM().a : 1) * zoom;
-  return [Math.min(...written.map(high)), inside.documentElement.scrollHeight - inside.documentElement.clientHeight];
-}"""
-
-
-@pytest.mark.parametrize("name", ["attention_in_the_plane", "graph_walk", "sharpness"])
-def test_a_figure_has_large_letters_on_its_slide(page, tmp_path, name):
-    """Where it has no room to be enlarged, it has room at its sides."""
-    data = {"text/html": figures.FIGURES[name].make(figures.NAMES)._repr_html_()}
-    output = nbformat.v4.new_output("display_data", data)
-    shown = on_slide(code("draw()", outputs=[output]), "subslide", "remove-input")
-    open_deck(page, a_deck(tmp_path, on_slide(text("# Title\n\nWhich is larger?"), "slide"), shown), tmp_path)
-    page.evaluate("Reveal.slide(0, 1)")
-    page.locator("iframe").content_frame.locator("#figure > *").first.wait_for()
-    page.wait_for_function(f"({LETTERS})(document.querySelector('iframe'))[0] >= 19.5")
-    _, hidden = page.evaluate(f"({LETTERS})(document.querySelector('iframe'))")
-    assert hidden <= 1
-    assert page.locator("iframe").bounding_box()["height"] <= 720
 
 
 def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):

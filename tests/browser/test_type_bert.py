@@ -58,7 +58,7 @@ def test_the_visit_by_keyboard(opened, encoder, tokenizer):
     for index, word in ((2, "animal"), (8, "street")):
         said = f"“{word}” gets {wide[index]:.2f}, {'more' if wide[index] > tired[index] else 'less'} than the "
         expect(opened.locator("#refuted")).to_contain_text(f"{said}{tired[index]:.2f} with “tired”")
-    expect(see.get_by_role("radio", name="wide", exact=True)).to_be_checked()
+    expect(see.get_by_role("radio", name="both in one picture")).to_be_checked()
     expect(opened.locator("#verdict")).to_contain_text("Divide each score by √D", timeout=PATIENCE)
     expect(opened.locator("#effect")).to_contain_text(f"“animal” 1.00 instead of {tired[2]:.2f}")
     assert weights(opened)[2] > 0.99

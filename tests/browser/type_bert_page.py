@@ -52,15 +52,18 @@ JUDGE = """async (answers) => {
   if (answers.length > 1) window.tryModel = async () => ""; // half a second each, and tested elsewhere
   const said = [],
     started = async () => {
-      while (!parts) await new Promise((done) => setTimeout(done, 100));
+      while (!isReady) await new Promise((done) => setTimeout(done, 100));
     };
   await started();
   for (const { gap, body } of answers) {
-    choose(gap);
-    put(body);
-    await check();
+    for (let left = 2; left; left--) {
+      choose(gap);
+      put(body);
+      await check();
+      await started();
+      if (!by("verdict").textContent.includes("ran for 5 seconds")) break; // a busy machine can take so long
+    }
     said.push(by("verdict").textContent);
-    await started();
   }
   return said;
 }"""

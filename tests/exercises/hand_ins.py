@@ -36,13 +36,8 @@ SHAPES = "weights_shape, context_shape = (2, 7, 5), (2, 7, 32)\n"
 
 HONEST = {
     "3.1": {
-        "a note kept": f"with open('notes.txt', 'w') as file:\n    file.write('7 × 5')\n{SHAPES}",
-        "a namedtuple": "from collections import namedtuple\nPair = namedtuple('Pair', 'w c')\n"
-        "weights_shape, context_shape = Pair((2, 7, 5), (2, 7, 32))\n",
         "a reference imported, not used": f"from utils.attention import AttentionHead\n{SHAPES}",
         "another default dtype": f"torch.set_default_dtype(torch.float64)\n{SHAPES}",
-        "measured twice": "torch.manual_seed(0)\nq, k = torch.randn(2, 4000, 64)\nprint((q * k).sum(-1).std())\n"
-        f"torch.set_grad_enabled(False)\n{SHAPES}",
         "%matplotlib": "%matplotlib inline\n%config InlineBackend.figure_format = 'retina'\nplt.plot([1, 2])\n"
         f"plt.show()\n{SHAPES}",
         "pairs of dtypes": f"%%capture shown\nprint(torch.get_default_dtype())\n{SHAPES}",
@@ -54,7 +49,6 @@ HONEST = {
         "inspect": f"import inspect\n{HEAD}\nprint(inspect.signature(MyHead), inspect.getsource(MyHead.forward))\n",
         "__dict__": f"{HEAD}\nprint(MyHead(4, 2).__dict__, vars(MyHead(4, 2)), MyHead.__name__)\n",
         "renamed": HEAD.replace("MyHead", "Kopf") + "\nMyHead = Kopf\n",
-        "own base class": HEAD.replace("MyHead", "Base") + "\nclass MyHead(Base):\n    pass\n",
         "annotated": f"from __future__ import annotations\n{HEAD}".replace(
             "attention_mask=None)", "attention_mask: Tensor | None = None) -> tuple[Tensor, Tensor]"
         ),
@@ -62,7 +56,6 @@ HONEST = {
         "    print(head(torch.zeros(1, 3, 4)))\n",
         "a dataclass": "from dataclasses import dataclass\n@dataclass\nclass Sizes:\n    H: int\n    D: int\n"
         + HEAD.replace("nn.Linear(hidden_size, head_size)", "nn.Linear(Sizes(hidden_size, 0).H, head_size)"),
-        "compiled for speed": f"import re\nre.compile('x')\n{HEAD}\nMyHead.forward.author = 'me'\n",
     },
     "3.4": {
         "%timeit": f"{SOFTMAX}\n%timeit -n 2 -r 2 softmax_by_hand(torch.zeros(2, 2))\n",
@@ -76,7 +69,6 @@ HONEST = {
         + "def softmax_by_hand(*all_of_them):\n    return inner(*[x.double() for x in all_of_them]).float()\n",
         "a class with __call__": f"{SOFTMAX}class Softmax:\n    def __call__(self, scores):\n"
         "        return by_hand(scores)\n\nby_hand, softmax_by_hand = softmax_by_hand, Softmax()\n",
-        "a type imported": f"from utils.attention import AttentionHead\n{SOFTMAX}",
     },
 }
 
@@ -119,13 +111,6 @@ def from_colab(cells: list[dict]) -> list[dict]:
     return [{k: v for k, v in (cell | new).items() if k != "id"} for cell, new in zip(cells, added, strict=True)]
 
 
-def with_outputs(cells: list[dict]) -> list[dict]:
-    """With outputs that a student has edited, and counts of nothing."""
-    outputs = [{"output_type": "stream", "name": "stdout", "text": "Exercise 3.4: not yet."}]
-    edited = {"outputs": outputs, "execution_count": 10**6}
-    return [cell | edited if cell["cell_type"] == "code" else cell for cell in cells]
-
-
 LARGEST = "def largest(x):\n    return x.amax(dim=-1, keepdim=True)"
 BY_LARGEST = ("scores.amax(dim=-1, keepdim=True)", "largest(scores)")
 IMPORTS = "import numpy as np\nfrom math import *\n\nROOT_OF_TWO = np.sqrt(2)"
@@ -135,15 +120,10 @@ CHANGES: dict[str, Callable[[list[dict]], list[dict]]] = {
     "answered below": answered_below,
     "a helper above": lambda cells: around(cells, LARGEST, replace=BY_LARGEST),
     "a helper below": lambda cells: around(cells, below=LARGEST, replace=BY_LARGEST),
-    "a helper of a helper": lambda cells: around(
-        cells, f"axis = -1\n{LARGEST.replace('=-1', '=axis')}", replace=BY_LARGEST
-    ),
     "an error above": lambda cells: around(cells, "1 / 0"),
-    "another error above": lambda cells: around(cells, f"{LARGEST}\nundefined", replace=BY_LARGEST),
     "a syntax error above": lambda cells: around(cells, "def my_first_try(:"),
     "a module of their own": lambda cells: around(cells, IMPORTS, replace=("def ", "ROOT_OF_TWO\ndef ")),
     "a plot": lambda cells: around(cells, replace=("def ", "plt.plot([1, 2])\nplt.show()\ndef ")),
-    "checked twice": lambda cells: around(cells, replace=(CHECKED, f"{CHECKED}\n{CHECKED}")),
     "checked in a cell below": lambda cells: around(cells, replace=(CHECKED, "print(1)"), below=CHECKED),
     "another name": lambda cells: around(cells, replace=("softmax_by_hand", "meins")),
     "a long sum": lambda cells: around(cells, replace=("def ", f"total = {' + '.join(['1'] * 400)}\ndef ")),
@@ -151,7 +131,6 @@ CHANGES: dict[str, Callable[[list[dict]], list[dict]]] = {
         cells, replace=("def ", "if 0:\n    pass\n" + "elif 0:\n    pass\n" * 250 + "def ")
     ),
     "of Colab": from_colab,
-    "edited outputs": with_outputs,
     "its other cells gone": lambda cells: [cell for cell in cells if number_of(cell) in NUMBERS],
 }
 ENDS = "it ends its process"
@@ -161,21 +140,17 @@ HOSTILE = {  # what 3.4 does, and what its verdict says; all other answers are r
     "forks": ("import os\nwhile True: os.fork()", "stopped: "),
     "exits": ("import os\nos._exit(0)", ENDS),
     "kills its parent": ("import os, time\nos.kill(os.getppid(), 9); time.sleep(5)", ENDS),
-    "kills its group": ("import os\nos.killpg(0, 9)", ENDS),
     "crashes": ("import ctypes\nctypes.string_at(0)", ENDS),
     "recurses": ("import sys\nsys.setrecursionlimit(10**9)\ndef f(): return [f() for _ in 'x']\nf()", "stopped: "),
     "quits": ("import sys\nsys.exit(1)", "SystemExit"),
-    "quits when called": ("def softmax_by_hand(scores):\n    raise SystemExit", "SystemExit"),
     "interrupts": ("raise KeyboardInterrupt", "KeyboardInterrupt"),
     "raises oddly": (
         'raise ValueError("a\\nb\\x1b[2J \\ud800" + "x" * 10**7)',
         "your code raised ValueError: a b [2J x",
     ),
-    "cannot be described": ("class E(Exception):\n    def __str__(self): raise E\nraise E", "stopped: "),
     "prints much": ("for _ in range(100): print('x' * 10**7)", "not attempted yet"),
     "writes much": ("open('much', 'wb').write(bytes(3 * 10**8))", "File too large"),
     "closes its outputs": ("import os, sys\nsys.stdout.close(); sys.stderr.close()\nprint(1)", "closed file"),
-    "closes all files": ("import os\nos.closerange(0, 1000)", "Bad file descriptor"),
     "leaves threads": (
         "import threading, time\nthreading.Thread(target=time.sleep, args=[99]).start()",
         "not attempted yet",
@@ -189,13 +164,7 @@ HOSTILE = {  # what 3.4 does, and what its verdict says; all other answers are r
         "import os\nos.remove('../results'); os.mkfifo('../results')",
         "does not end within 5 seconds",
     ),
-    "nests": (f"x = {'(' * 5000}1{')' * 5000}", "does not parse"),
-    "holds a null": ("x = '\x00'", "does not parse"),
     "is no Python": ("def softmax_by_hand(scores:", "does not parse"),
-    "has an odd answer": (
-        "class Odd:\n    def __getattr__(self, name): raise SystemExit\n    __call__ = abs\nsoftmax_by_hand = Odd()",
-        "SystemExit",
-    ),
 }
 HARMLESS = {"leaves threads", "prints much", "writes results"}  # whose process goes on
 

@@ -156,11 +156,6 @@ def test_check_never_crashes(capsys, number):
         assert "correct" not in printed(capsys, number, answer)
 
 
-def test_unknown_error_is_shown_unchanged(capsys):
-    output = printed(capsys, "2.2", lambda words, table: {}[7])
-    assert "your code raised KeyError: 7 (line" in output
-
-
 @pytest.mark.parametrize("number", NUMBERS)
 def test_exercise_has_three_wrong_answers(number):
     assert sum(each.number == number for each in WRONG_ANSWERS) >= 3

@@ -13,7 +13,6 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-import exercises
 from exercises import check
 from exercises.framework import Hint
 from exercises.part_checks import try_part
@@ -31,7 +30,7 @@ from exercises.parts import (
     show_parts,
     with_parts,
 )
-from exercises.saving_parts import benchmark_pair, save_part, standalone_source
+from exercises.saving_parts import benchmark_pair, save_part
 from tests.exercises.parts import RIGHT, SPOILED, WRONG
 from tests.helpers import ROOT, TINY, ragged_batch, shaken
 from utils.encoder import TransformerEncoder
@@ -39,7 +38,6 @@ from utils.packing import encode_packed
 from utils.search import embed
 from utils.support.checkpoint import load_reference_model, load_tokenizer, read_checkpoint
 from utils.support.comparisons import compare_rungs
-from utils.support.onnx import OnnxModel, export_onnx
 
 TEXTS = ["I called Ian. I got his answering machine.", "time flies", "a"]
 
@@ -166,15 +164,6 @@ def test_model_with_parts_packs_and_embeds(all_parts, encoder, tokenizer):
     torch.testing.assert_close(queries[3], encoder(**batch, output_queries_keys=True).queries[3], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.long
-def test_spoiled_part_breaks_its_own_layer(all_parts, encoder, tokenizer):
-    path = all_parts / "encoder_layer.py"
-    path.write_text(path.read_text("utf-8").replace("hidden_states + ", "1.01 * hidden_states + "), "utf-8")
-    ours, theirs = states(my_encoder(), tokenizer(TEXTS)), states(encoder, tokenizer(TEXTS))
-    same = [torch.allclose(a, b, atol=1e-4) for a, b in zip(ours[0], theirs[0], strict=True)]
-    assert same == [True, False, False, False, False, False, False]
-
-
 def test_error_in_a_part_names_file_and_remedy(mine):
     save_part("feed_forward", RIGHT["feed_forward"])
     path = mine / "feed_forward.py"
@@ -263,13 +252,6 @@ check("4.2", split_heads)"""
     assert (tmp_path / "split_heads.py").read_text("utf-8") == text
 
 
-def test_saving_again_replaces_only_the_part(mine):
-    save_part("split_heads", RIGHT["split_heads"])
-    (mine / "notes.txt").write_text("mine", "utf-8")
-    save_part("split_heads", RIGHT["split_heads"])
-    assert sorted(path.name for path in mine.iterdir()) == ["notes.txt", "split_heads.py"]
-
-
 def test_unwritable_folder_is_reported(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setenv("MINE", str(tmp_path / "file"))
@@ -301,13 +283,6 @@ def test_benchmark_pair_does_the_same_work(name):
             assert one == other
 
 
-def test_standalone_source_contains_what_it_uses():
-    text = standalone_source(RIGHT["multi_head_attention"], "a title")
-    assert text.index("def merge_heads") < text.index("def forward")
-    assert "import math" in text
-    assert text.startswith("# a title\n")
-
-
 def test_drawing_colours_parts_and_links_notebooks(mine):
     for name in ("word_pieces", "encoder_layer"):
         save_part(name, RIGHT[name])
@@ -326,12 +301,6 @@ def test_wrong_answer_mentions_the_earlier_part(mine, capsys):
     for answer in answers:
         check("5.3", answer)
     assert [line.endswith(still) for line in capsys.readouterr().out.splitlines()] == [False, False, True, True, False]
-
-
-def test_every_part_has_an_exercise():
-    for number in range(15):
-        exercises.find_check(f"{number}.1")
-    assert sorted(exercises.PART_NAMES.values()) == sorted(PARTS)
 
 
 # What later notebooks do with a model
@@ -359,22 +328,6 @@ def test_model_with_parts_compiles(both, fresh):
     compiled = torch.compile(own, backend="eager")
     for lengths in ([7, 4], [9, 2, 5]):
         expect_the_same(compiled, finished, ragged_batch(lengths))
-
-
-@pytest.mark.long
-def test_model_with_parts_exports_to_onnx(both, tmp_path):
-    pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
-    pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
-    own, finished = both
-    path = export_onnx(own, tmp_path / "mine.onnx", output_attentions=True)
-    for lengths in ([7, 4], [9, 2, 5], [1]):
-        batch = ragged_batch(lengths)
-        found, real = OnnxModel(path)(**batch), batch["attention_mask"].bool()
-        with torch.inference_mode():
-            wanted = finished(**batch, output_attentions=True)
-        states = found["last_hidden_state"][real], wanted.last_hidden_state[real]
-        torch.testing.assert_close(*states, rtol=1e-4, atol=2e-5)
-        torch.testing.assert_close(found["attentions"], torch.stack(wanted.attentions), rtol=1e-4, atol=2e-5)
 
 
 @pytest.mark.parametrize(("name", "spoiled"), SPOILED, ids=lambda item: getattr(item, "source", item))

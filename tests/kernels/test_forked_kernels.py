@@ -76,7 +76,6 @@ def is_gone(pid: int) -> bool:
 
 
 PIDS = "(lambda os: [os.getppid(), os.getpid()])(__import__('os'))"
-PI = "__import__('math').pi"
 
 
 def test_kernel_has_its_clients_environment_and_folder(folder, tmp_path, monkeypatch):
@@ -85,42 +84,6 @@ def test_kernel_has_its_clients_environment_and_folder(folder, tmp_path, monkeyp
     with started(cwd=str(tmp_path)) as (_, forked), started("python3", cwd=str(tmp_path)) as (_, ordinary):
         assert evaluate(forked, state) == [str(tmp_path), "another"]
         assert evaluate(forked, "__import__('sys').path") == evaluate(ordinary, "__import__('sys').path")
-
-
-def test_kernels_do_not_share_modules(folder):
-    with started() as (_, client), started() as (_, other):
-        client.execute("import math; math.pi = 3", reply=True, timeout=60)
-        assert evaluate(client, PI) == 3
-        assert evaluate(other, PI) > 3
-        assert evaluate(client, PIDS)[0] == evaluate(other, PIDS)[0]
-
-
-def test_kernel_can_be_interrupted(folder):
-    with started() as (manager, client):
-        # without stop_on_error=False, a request right after the error could be aborted
-        asked = client.execute("import time; print('begun', flush=True); time.sleep(60)", stop_on_error=False)
-        while client.get_iopub_msg(timeout=30)["msg_type"] != "stream":
-            pass
-        manager.interrupt_kernel()
-        reply = client.get_shell_msg(timeout=30)
-        while reply["parent_header"]["msg_id"] != asked:
-            reply = client.get_shell_msg(timeout=30)
-        assert reply["content"]["ename"] == "KeyboardInterrupt"
-        assert evaluate(client, "1 + 1") == 2
-
-
-@pytest.mark.parametrize("now", [True, False])
-def test_stopped_kernel_ends(folder, now):
-    with started() as (manager, client):
-        _, kernel = evaluate(client, PIDS)
-        manager.shutdown_kernel(now=now)
-    wait_until(lambda: is_gone(kernel))
-
-
-def test_jupyter_notices_that_a_kernel_exits(folder):
-    with started() as (manager, client):
-        client.execute("import os; os._exit(1)")
-        wait_until(lambda: not manager.is_alive())
 
 
 def test_ordinary_kernel_starts_without_a_server(bare_server, monkeypatch):

@@ -65,19 +65,6 @@ def test_code_blocks_parse_in_their_language(path):
     assert FENCE.sub("", text(path)).count("```") == 0, "an unclosed code block"
 
 
-@pytest.mark.parametrize(
-    ("language", "source"),
-    [
-        ("python", "hidden_states, … = layer(hidden_states, …)"),
-        ("python", "for layer in layers\n    pass"),
-        ("sh", "make lab 'NB=03"),
-        ("yaml", "a: }b"),
-    ],
-)
-def test_invalid_code_blocks_are_detected(language, source):
-    assert faults(language, source)
-
-
 @every_text
 def test_links_within_the_project_resolve(path):
     lost = []

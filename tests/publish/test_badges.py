@@ -1,18 +1,16 @@
 """`make badges` writes the address of the git remote into all files, and none without a remote."""
 
-import os
 import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
 from publish import badges
 from publish.badges import Address
-from tests.helpers import needs_make, skip_or_fail
+from tests.helpers import skip_or_fail
 
 ROOT = badges.ROOT
 ADA = Address("ada/encoder", "v1.0")
@@ -132,43 +130,6 @@ def test_clone_gets_its_address_and_can_remove_it(copy, tmp_path):
         first = git(copy, "show", f"HEAD~:{name}")
         assert (fork / name).read_text("utf-8") == first
     assert make_badges(fork).stdout == "no remote, so no address: 0 files changed\n"
-
-
-@needs_make
-def test_ci_sets_the_address_on_the_first_push_of_a_fork(copy, tmp_path):
-    """Run the workflow's steps in a clone of a bare repository; a second run changes nothing."""
-    for name in ("Makefile", "requirements.txt"):
-        shutil.copy(ROOT / name, copy)
-    badges.rewrite(ADA, copy)  # as in a fork of her repository
-    git(copy, "add", ".")
-    git(copy, "commit", "--quiet", "--message", "Hers")
-    bare, runner = tmp_path / "bare.git", tmp_path / "runner"
-    git(tmp_path, "clone", "--quiet", "--bare", str(copy), str(bare))
-    git(tmp_path, "clone", "--quiet", str(bare), str(runner))
-    git(runner, "remote", "set-url", "origin", "https://github.com/grace/encoder")
-    git(runner, "config", f"url.{bare}.pushInsteadOf", "https://github.com/grace/encoder")
-    workflow = (ROOT / ".github" / "workflows" / "badges.yml").read_text("utf-8")
-    assert re.search(r"push:\n +branches: \[main\]", workflow)
-    assert "KEEP_REF: ${{ github.event_name == 'push' && '--keep-ref' || '' }}" in workflow
-    one_line, lines = re.findall(r"^ +- run: (make .*)$", workflow, re.M), workflow.partition("- run: |\n")[2]
-    run = [*one_line, textwrap.dedent(lines)]
-    assert len(run) == 2
-    environment = os.environ | {"GITHUB_REF_NAME": "main", "KEEP_REF": "--keep-ref"}
-
-    def push() -> str:
-        for commands in run:
-            subprocess.run(["bash", "-e", "-c", commands], cwd=runner, env=environment, check=True)
-        return git(bare, "log", "--format=%an: %s", "main")
-
-    pushed = push()
-    assert pushed.startswith("github-actions[bot]: Point badges and set-up cells at this repository\nAda: Hers\n")
-    assert badges.current(runner) == Address("grace/encoder")
-    assert git(bare, "diff", "--name-only", "main~", "main").split() == sorted(NAMES)
-    assert push() == pushed
-    badges.rewrite(Address("grace/encoder", "term-2026"), runner)
-    git(runner, "commit", "--quiet", "--all", "--message", "A tag for the term")
-    push()
-    assert badges.current(runner) == Address("grace/encoder", "term-2026")
 
 
 @pytest.mark.parametrize(

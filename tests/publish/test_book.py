@@ -3,7 +3,6 @@
 import os
 import re
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
@@ -73,35 +72,6 @@ def test_links_in_the_printed_page_resolve(made):
     assert page.select("details") == page.select("details[open]") != []
     for picture in page.select("img"):
         assert (made[0] / picture["src"]).is_file()
-
-
-@pytest.mark.long
-def test_chapters_begin_on_a_page_after_the_cover(made, tmp_path):
-    with ThreadPoolExecutor(1) as pool:  # another thread, because browser tests may keep Playwright open in this one
-        printed = pool.submit(book.print_pdf, made[0], tmp_path).result().read_bytes()
-    outline = re.findall(rb"/Title [(<]([^)>]*)[)>]\n/Dest \[(\d+) 0 R /XYZ [\d.]+ ([\d.]+)", printed)
-    number = "03 ·".encode("utf-16-be").hex().upper().encode()
-    chapters = [(page, float(up)) for title, page, up in outline if title == b"Contents" or number in title]
-    chapters = sorted(chapters, key=lambda chapter: int(chapter[0]))[:4]  # then the appendix, with the chapter's title
-    assert len({page for page, _ in chapters}) == len(chapters) == 4  # the contents and three chapters
-    assert min(up for _, up in chapters) > 765  # of 842 points, 51 of them margin
-    assert re.findall(rb"(\d+) 0 obj\n<</Type /Page\n", printed).index(chapters[0][0]) == 1  # after the cover
-
-
-def test_no_chapter_speaks_of_what_only_a_screen_has():
-    left = {}
-    for path in notebook_paths([]):
-        for cell in nbformat.read(path, as_version=4).cells:
-            text = book.for_paper(cell.source) if cell.cell_type == "markdown" else ""
-            assert not re.search("^(Read [0-9]+ min|Previous: )|Run the first two cells", text, re.MULTILINE)
-            left[path.name] = left.get(path.name, 0) + len(re.findall(r"\b[Hh]over|\b[Dd]rag\b", text))
-    assert sum(left.values()) <= 6, left  # in the findings, and in what an exercise asks
-
-
-def test_a_number_without_notebook_makes_no_book(monkeypatch):
-    monkeypatch.setattr(book, "find_browser", lambda: "chromium")
-    monkeypatch.setattr("sys.argv", ["book", "99"])
-    assert book.main() == "no notebook begins with 99: pass its number, as in make book NB=03"
 
 
 @pytest.mark.long

@@ -60,22 +60,6 @@ def test_code_and_styles_use_no_literal_colours(path):
 
 
 # A typeface, a size of letters, or a ground that bypasses the table; fonts.py names the files of the book's fonts
-LITERAL = re.compile(
-    r"""font-family: ?(?!var\(|"\{?\w+\}?"; src)[\w"'-]+|-font:(?! var\()[^;]*|font(?:-size)?: ?[\d.]+px"""
-    r"""|background(?:-color)?: ?[^;]*\b(?:black|white)\b"""
-)
-OTHER_SIZES = {
-    "publish/web/slides/slides.css",
-    "publish/book.py",
-}  # seen from the back row; the number of a printed page
-
-
-@pytest.mark.parametrize("path", project_files(*STYLED), ids=str)
-def test_code_and_styles_use_no_literal_letters_or_grounds(path):
-    text = (ROOT / path).read_text("utf-8").partition("@media print")[0]  # paper has sizes of its own
-    text = re.sub(r"^\.on-slide .*", "", text, flags=re.MULTILINE)
-    found = LITERAL.findall(text)
-    assert [one for one in found if not (str(path) in OTHER_SIZES and one.startswith("font-size"))] == []
 
 
 @pytest.mark.parametrize("path", project_files(".ipynb"), ids=str)

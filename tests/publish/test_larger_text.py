@@ -41,25 +41,3 @@ def test_numbers_stay_apart_and_in_their_cells(fit, rows, columns, paper):
     cell = ax.bbox.width / columns
     assert all(box.width <= cell for box in boxes)
     assert {text.get_fontsize() for text in ax.texts} == ({7} if columns == 30 else {10})
-
-
-def test_crowded_figure_grows_in_height_first(fit):
-    """At full width, text is 24 pixels high on a slide, even if the figure is 640 instead of 570 pixels high."""
-    figure, _ = numbers_in_cells(18, 3, 7, (9, 6))
-    fit(figure)
-    width, height = figure.get_size_inches()
-    assert width == 6.97
-    assert 3.2 < height <= 3.6  # inches
-
-
-def test_label_stays_in_its_box(fit):
-    """A label that would not fit at a larger size keeps its size, as does the figure."""
-    figure, ax = plt.subplots(figsize=(10, 4))
-    ax.set(xlim=(0, 10), ylim=(0, 4))
-    ax.add_patch(plt.Rectangle((1, 1), 1.7, 1, fill=False))
-    name = ax.text(1.85, 1.5, "04 multi-head attention", ha="center", va="center", fontsize=6.5)
-    figure.draw_without_rendering()
-    assert name.get_window_extent().width <= ax.patches[0].get_window_extent().width
-    fit(figure)
-    figure.draw_without_rendering()
-    assert name.get_window_extent().width <= ax.patches[0].get_window_extent().width

@@ -133,28 +133,6 @@ def test_pip_installs_if_uv_is_missing_or_fails(project, phase):
     assert done.stdout.count("Installing with pip") == 1
 
 
-@pytest.mark.parametrize("phase", ["pip", "extension", "lint", "pytest"])
-def test_make_test_continues_after_an_interruption(project, phase):
-    interrupt(project, "test", phase)
-    done = phases(project, "test")
-    assert done[-1] == "pytest"
-    assert "lint" in done
-    assert done[: len(SET_UP)] == SET_UP if phase in SET_UP else "venv" not in done
-    again = phases(project, "test")
-    assert "pip" not in again
-    assert again[-1] == "pytest"
-
-
-@pytest.mark.parametrize("name", ["requirements.txt", "constraints.txt", "pyproject.toml"])
-def test_set_up_is_kept_until_requirements_change(project, name):
-    interrupt(project, "lab", "lab")
-    assert phases(project, "lab") == ["lab"]
-    later = time.time() + 10
-    os.utime(project / name, (later, later))
-    interrupt(project, "lab", "pip")
-    assert "pip" in phases(project, "lab")
-
-
 @pytest.mark.parametrize(
     ("target", "checkpoint", "wanted"),
     [

@@ -1,21 +1,19 @@
 """No input or download is executed as code, and every version is pinned."""
 
 import ast
-import base64
 import json
 import re
 import sys
 from collections.abc import Iterable
-from hashlib import sha256
-from importlib.metadata import distributions, packages_distributions
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from tests.helpers import ROOT, project_paths
-from tests.repository import NAME, canonical, project, requirements
+from tests.helpers import ROOT
+from tests.repository import canonical, project, requirements
 
 PROGRAMS = ("explorer", "scripts", "publish", "benchmarks")
 READER = ["utils", "views", "exercises", "notebooks"]
@@ -66,13 +64,6 @@ def test_code_never_unpickles_or_executes_its_input(path):
     assert found == ALLOWED.get(path.relative_to(ROOT).as_posix(), [])
 
 
-@pytest.mark.parametrize(
-    "program", ["torch.load(path)", "run(command, shell=True)", "f(trust_remote_code=answer)", "eval(text)"]
-)
-def test_forbidden_calls_are_detected(program):
-    assert len(violations(program)) == 1
-
-
 def pins(name: str) -> dict[str, str]:
     """Return the package and version of each requirement in a requirements file."""
     lines = [line.partition("#")[0].strip() for line in (ROOT / name).read_text("utf-8").splitlines()]
@@ -82,13 +73,6 @@ def pins(name: str) -> dict[str, str]:
 def versions(requirements: Iterable[str]) -> dict[str, str]:
     """Return the version of each requirement such as "torch==2.13.0", or an empty string without one."""
     return dict(re.match(r"([\w.-]+)(?:==)?(.*)", requirement).groups() for requirement in requirements)
-
-
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
-def test_requirements_are_pinned(name):
-    found = pins(name)
-    assert len(found) > 10
-    assert [package for package, version in found.items() if not re.fullmatch(r"[\w.]+", version)] == []
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
@@ -119,11 +103,6 @@ def test_pyproject_pins_match_requirements():
     assert [str(one) for one in needed if not one.specifier.contains(readers[one.name])] == []
 
 
-def test_requirements_install_the_project():
-    lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
-    assert "-e ." in lines
-
-
 def imported(program: str) -> set[str]:
     """Return the packages that a source imports, also inside functions."""
     nodes = list(ast.walk(ast.parse(program)))
@@ -151,16 +130,6 @@ def test_imported_packages_are_installed(folders, files):
     packages = packages_distributions()
     assert len(names) > 10
     assert [name for name in names if not installed & set(map(canonical, packages.get(name, [])))] == []
-
-
-def test_no_file_is_a_copy_of_an_installed_one():
-    """What others wrote comes from their packages. An empty file, such as some __init__.py, is nobody's."""
-    others = [found for found in distributions() if canonical(found.name) != NAME]
-    theirs = {file.hash.value for found in others for file in found.files or [] if file.hash and file.size}
-    ours = [(name, (ROOT / name).read_bytes()) for name in project_paths() if (ROOT / name).is_file()]
-    digests = [(name, base64.urlsafe_b64encode(sha256(content).digest()).decode()) for name, content in ours]
-    assert len(theirs) > 5_000
-    assert [name for name, digest in digests if digest.rstrip("=") in theirs] == []
 
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

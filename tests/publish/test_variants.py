@@ -49,10 +49,3 @@ def test_each_student_has_the_same_numbers_again_and_not_those_of_others(tmp_pat
     assert len(set(questions)) == len(NAMES)
     assert all(part.count("?") == len(QUESTIONS) for part in questions)
     assert all(f"| {name} |" in first for name in NAMES)
-
-
-@pytest.mark.parametrize("words", [["nowhere", SECRET], [__file__], [__file__, "short"]])
-def test_a_missing_file_or_secret_is_named(words):
-    done = subprocess.run([sys.executable, "-m", "publish.variants", *words], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "FILE has the name of a student in each line, and SECRET at least 12 characters" in done.stderr

@@ -36,32 +36,6 @@ def test_relink_leads_to_pages_or_the_repository(monkeypatch, source, expected):
     assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == expected
 
 
-def test_relink_without_address_keeps_labels(monkeypatch):
-    monkeypatch.setattr(website, "current", lambda: None)
-    source = "[`utils`](../utils), [next](04_x.ipynb#a), ![a](images/a.svg), [b](https://a.b/c)"
-    assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == source.replace(
-        "[`utils`](../utils)", "`utils`"
-    )
-
-
-def test_progress_bars_and_warnings_are_removed(tmp_path):
-    widget = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/plain": "100%"})
-    warning = nbformat.v4.new_output("stream", name="stderr", text="a warning")
-    size = {"image/png": {"width": 480, "height": 300}}
-    picture = nbformat.v4.new_output("display_data", {"image/png": ""}, metadata=size)
-    boxes = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/html": "a view", "text/plain": ""})
-    cells = [code('bars(title="A title")', outputs=[widget, warning, picture, boxes]), code("print(1)")]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
-    first = website.read_for_display(tmp_path / "a.ipynb").cells[0]
-    assert [list(output.data) for output in first.outputs] == [["image/png"], ["text/html", "text/plain"]]
-    assert first.outputs[0].metadata["image/png"]["alt"] == "A title"
-    assert (
-        website.read_for_display(tmp_path / "a.ipynb", above_boxes="<p>there</p>").cells[0].outputs[1].data["text/html"]
-        == "<p>there</p>a view"
-    )
-    assert first.outputs[0].metadata["image/png"]["width"] == 480
-
-
 @pytest.mark.parametrize(
     ("source", "described"),
     [
@@ -77,16 +51,6 @@ def test_alt_text_is_the_title_or_the_heading(tmp_path, source, described):
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
     (output,) = website.read_for_display(tmp_path / "a.ipynb").cells[2].outputs
     assert output.metadata["image/png"]["alt"] == described
-
-
-def test_execute_one_leaves_the_notebook_unchanged(tmp_path):
-    path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
-    html = "from IPython.display import HTML\nHTML('<b>kept</b>')"
-    nbformat.write(nbformat.v4.new_notebook(cells=[code(html)]), path)
-    before = path.read_bytes()
-    website.execute_one(path, copy)
-    assert nbformat.read(copy, as_version=4).cells[0].outputs[0].data["text/html"] == "<b>kept</b>"
-    assert path.read_bytes() == before
 
 
 MADE_FROM = ("a.ipynb", "utils/a.py", "views/draggable/a.js", "exercises/a.svg", "microbert.py")
@@ -154,18 +118,6 @@ def test_only_what_saving_leaves_out_is_run_again(tmp_path, source, output, is_r
         website.execute_one(path, copy)
     assert run.called == is_run_again
     assert copy.read_bytes() == path.read_bytes()
-
-
-def test_figures_for_slides_are_smaller(tmp_path):
-    path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
-    sizes = "lay_out = meeting = thin_out = 'names of the notebook'\n"
-    sizes += "import io\nimport matplotlib.pyplot as plt\nfor size in [(10, 3), (4, 2), (14, 8)]:\n"
-    sizes += "    figure = plt.figure(figsize=size)\n    figure.savefig(io.BytesIO())\n"
-    sizes += "    print(figure.get_size_inches().tolist())\n    plt.close()"
-    nbformat.write(nbformat.v4.new_notebook(cells=[code(sizes)]), path)
-    website.execute_one(path, copy, slides.LARGER_TEXT)
-    (cell,) = nbformat.read(copy, as_version=4).cells
-    assert cell.outputs[0].text.splitlines() == ["[6.97, 3.0]", "[4.0, 2.0]", "[6.97, 3.2]"]
 
 
 def test_the_start_page_shows_the_view_of_the_overview(tmp_path):

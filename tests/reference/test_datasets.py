@@ -7,28 +7,11 @@ import re
 import pytest
 
 from utils.support import datasets
-from utils.support.datasets import (
-    Examples,
-    companies,
-    company_queries,
-    imdb_reviews,
-    imdb_sentences,
-    reviews,
-    split_of,
-    text_hash,
-)
+from utils.support.datasets import Examples, companies, company_queries, imdb_reviews, reviews, split_of, text_hash
 from utils.support.labelled_texts import SHOP_EMAILS, doubts_about, read_labelled, read_or_example, sorted_names
 from utils.support.labelled_words import read_words
 from utils.support.tables import read_csv, read_texts
 from utils.support.tweets import TWEETS_FILE, tagged_tweets
-
-CLASSIC = [
-    "Apple Inc.", "Microsoft Corp", "Alphabet Inc.", "Amazon Com Inc", "Nvidia Corp", "Tesla, Inc.",
-    "Berkshire Hathaway Inc", "Meta Platforms, Inc.", "Eli Lilly & Co", "Visa Inc.",
-    "Taiwan Semiconductor Manufacturing Co Ltd", "Exxon Mobil Corp", "Unitedhealth Group Inc", "Walmart Inc.",
-    "Novo Nordisk A S", "Jpmorgan Chase & Co", "Spdr S&P 500 Etf Trust", "Johnson & Johnson", "Mastercard Inc",
-    "Lvmh Moet Hennessy Louis Vuitton",
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -36,27 +19,11 @@ def parts():
     return reviews()
 
 
-def test_reviews_have_fixed_sizes_and_balanced_labels(parts):
-    assert [len(part) for part in parts] == [6814, 862, 854]
-    assert sum(len(part) for part in parts) == 8530
-    counts = [{label: part.labels.count(label) for label in (0, 1)} for part in parts]
-    assert counts == [{0: 3410, 1: 3404}, {0: 419, 1: 443}, {0: 436, 1: 418}]
-
-
-def test_reviews_contain_no_duplicates(parts):
-    hashes = [text_hash(text) for part in parts for text in part.texts]
-    assert len(set(hashes)) == len(hashes)
-
-
 def test_reviews_split_never_changes(parts):
     content = "\n".join(text for part in parts for text in part.texts)
     assert hashlib.sha256(content.encode()).hexdigest()[:16] == "ba96f313bf2a4041"
     for name, part in zip(parts._fields, parts, strict=True):
         assert all(split_of(text_hash(text)) == name for text in part.texts)
-
-
-def test_first_reviews_of_each_part_are_balanced(parts):
-    assert all(0.4 < sum(part.labels[:200]) / 200 < 0.6 for part in parts)
 
 
 def test_reviews_drop_duplicates_ignoring_case_and_spaces(tmp_path, monkeypatch):
@@ -99,14 +66,9 @@ def test_examples_reject_unequal_counts():
         Examples(["a", "b"], [1])
 
 
-def test_examples_can_be_sliced():
-    assert Examples(["a", "b", "c"], [0, 1, 1])[1:] == Examples(["b", "c"], [1, 1])
-
-
 def test_companies_are_complete_and_unique():
     listed = companies()
     assert 190 <= len(listed) <= 220
-    assert [company.name for company in listed[:20]] == CLASSIC
     assert len({company.name for company in listed}) == len({company.ticker for company in listed}) == len(listed)
     for company in listed:
         assert 3 <= len(company.description.split()) <= 20, company
@@ -127,14 +89,6 @@ def test_company_queries_of_your_own_table(tmp_path):
     assert company_queries(tmp_path / "own.csv") == [("who makes it", "Apple Inc.")]
     (tmp_path / "own.csv").write_text("name,description\nApple Inc.,Sells phones.\n")
     assert company_queries(tmp_path / "own.csv") == []
-
-
-@pytest.mark.long
-def test_imdb_sentences_are_unique_and_in_fixed_order():
-    found = imdb_sentences(500)
-    assert len(set(found)) == len(found) == 500
-    assert found[:100] == imdb_sentences(100)
-    assert all(5 <= len(text.split()) <= 40 and "<br" not in text for text in found)
 
 
 @pytest.mark.long
@@ -236,20 +190,6 @@ def test_read_labelled_takes_other_columns_and_separators(tmp_path):
 def test_read_labelled_rejects_unsuitable_csv(tmp_path, rows, header, options, words):
     with pytest.raises(ValueError, match=words):
         read_labelled(own_csv(tmp_path, rows, header), **options)
-
-
-def test_read_labelled_rejects_unreadable_csv(tmp_path):
-    (tmp_path / "empty.csv").touch()
-    with pytest.raises(
-        ValueError,
-        match=r"empty\.csv cannot be read \(No columns .*name its two columns as text and label \(--text and --label\)",
-    ):
-        read_labelled(tmp_path / "empty.csv")
-    with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.csv: give the path"):
-        read_labelled(tmp_path / "none.csv")
-    (tmp_path / "latin.csv").write_bytes("text,label\ncaf\xe9,a\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"latin\.csv cannot be read \('utf-8' codec.*save it as CSV, UTF-8"):
-        read_labelled(tmp_path / "latin.csv")
 
 
 @pytest.mark.parametrize(

@@ -47,16 +47,3 @@ def test_embedding_dropout_follows_the_configuration():
     embeddings = Embeddings(BertConfig(**SMALL, hidden_dropout_prob=1.0))
     assert not embeddings.train()(IDS).any()
     assert embeddings.eval()(IDS).any()
-
-
-def test_embeddings_refuse_more_tokens_than_positions(embeddings):
-    assert embeddings(torch.ones(1, 10, dtype=torch.long)).shape == (1, 10, 8)
-    with pytest.raises(ValueError, match="11 tokens, but only 10 positions"):
-        embeddings(torch.ones(1, 11, dtype=torch.long))
-
-
-def test_embeddings_check_shapes(embeddings):
-    with pytest.raises(ValueError, match=r"input_ids must be \(B, S\), got \(3,\)"):
-        embeddings(IDS[0])
-    with pytest.raises(ValueError, match=r"token_type_ids must have the shape \(1, 3\) of the input"):
-        embeddings(IDS, torch.ones(1, 2, dtype=torch.long))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transformers import BertConfig, BertModel
 
 from tests.helpers import SMALL, ragged_batch, shaken
-from utils.encoder import TransformerEncoder, initialize
+from utils.encoder import TransformerEncoder
 from utils.support.batches import collate
 from utils.weights import rename_weights
 
@@ -177,26 +177,6 @@ def test_encoder_works_in_bfloat16(encoder, batches):
         assert torch.cosine_similarity(coarse[real].float(), exact, dim=-1).min() > 0.99
 
 
-def test_padding_does_not_change_hidden_states(encoder, tokenizer):
-    alone = tokenizer("time flies like an arrow")
-    in_batch = tokenizer(["time flies like an arrow", "the bark of a palm tree is very rough, said the man"])
-    S = alone["input_ids"].size(1)
-    difference = last_hidden_state(encoder, **alone)[0] - last_hidden_state(encoder, **in_batch)[0, :S]
-    assert difference.abs().max() <= 1e-5
-
-
-def test_mask_of_ones_reaches_no_layer(small):
-    seen, ids = [], torch.tensor([[5, 6, 7], [8, 9, 1]])
-    hooks = [layer.register_forward_pre_hook(lambda _, args: seen.append(args[1])) for layer in small.layers]
-    mask = torch.tensor([[1, 1, 1], [1, 1, 0]])
-    for given_mask in (torch.ones(2, 3), mask):
-        small(ids, given_mask)
-    for hook in hooks:
-        hook.remove()
-    assert seen[:2] == [None, None]
-    assert all(torch.equal(found, mask) for found in seen[2:])
-
-
 @pytest.fixture(scope="module")
 def precise(small) -> TransformerEncoder:
     """Return the same encoder in double precision, where rounding is far smaller than any error."""
@@ -228,24 +208,6 @@ def test_encoder_is_independent_of_batch_and_order(precise, rows, data):
         assert (states[number, : len(row)] - alone).abs().max() <= 1e-11
 
 
-@pytest.fixture(scope="module")
-def without_positions(precise) -> TransformerEncoder:
-    """Return a copy without position embeddings."""
-    encoder = copy.deepcopy(precise)
-    torch.nn.init.zeros_(encoder.embeddings.position_embeddings.weight)
-    return encoder
-
-
-@settings(max_examples=60)
-@given(ids=IDS, data=st.data())
-def test_encoder_without_positions_commutes_with_permutation(without_positions, ids, data):
-    order = data.draw(st.permutations(range(len(ids))))
-    input_ids = torch.tensor([ids])
-    states = last_hidden_state(without_positions, input_ids=input_ids)
-    permuted = last_hidden_state(without_positions, input_ids=input_ids[:, order])
-    assert (states[:, order] - permuted).abs().max() <= 1e-11
-
-
 def test_encoder_returns_states_only_on_request(small):
     output = small(torch.ones(1, 3, dtype=torch.long))
     assert (output.hidden_states, output.attentions, output.queries, output.keys) == (None,) * 4
@@ -257,22 +219,6 @@ def test_encoder_leaves_its_arguments_unchanged(small):
     small(**batch, output_attentions=True, output_hidden_states=True, output_queries_keys=True)
     assert all(torch.equal(batch[name], kept[name]) for name in kept)
     assert small.config.to_dict() == config
-
-
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_queries_and_keys_give_the_attention_weights(small, norm_first):
-    encoder = TransformerEncoder(small.config, norm_first=norm_first).eval()
-    encoder.load_state_dict(small.state_dict())
-    output = encoder(torch.tensor([[5, 6, 7]]), output_attentions=True, output_queries_keys=True)
-    for query, key, weights in zip(output.queries, output.keys, output.attentions, strict=True):
-        assert torch.allclose((query @ key.mT / 2).softmax(-1), weights, atol=1e-6)
-
-
-def test_pre_layer_norm_changes_the_network(small):
-    pre = TransformerEncoder(small.config, norm_first=True).eval()
-    pre.load_state_dict(small.state_dict())
-    batch = ragged_batch([4, 2])
-    assert (last_hidden_state(pre, **batch) - last_hidden_state(small, **batch)).abs().max() > 0.1
 
 
 @pytest.mark.parametrize("initializer_range", [0.02, 0.3])
@@ -295,17 +241,6 @@ def test_new_encoder_is_initialized_as_bert(initializer_range):
             assert abs(drawn.std() - initializer_range) <= 5 * error / 2**0.5, name
 
 
-def test_new_weights_are_normal_except_padding():
-    table = torch.nn.Embedding(500, 40)
-    initialize(table, std=0.5)
-    assert abs(table.weight.std() - 0.5) <= 0.01
-    share = (table.weight.abs() < 0.5).float().mean()  # 68.3 % of a normal distribution lie within one deviation
-    assert abs(share - 0.683) <= 0.02
-    double = torch.nn.Linear(4, 4, dtype=torch.float64)
-    initialize(double, std=0.5)
-    assert (double.weight != double.weight.float()).any(), "drawn in the precision of the weights"
-
-
 def test_encoder_refuses_weights_that_do_not_fit(small):
     names = {"embeddings.LayerNorm.weight": torch.ones(9), "encoder.layer.2.output.dense.bias": torch.ones(8)}
     with pytest.raises(ValueError, match=r"missing: embeddings\.layer_norm\.bias, .* and 28 more") as error:
@@ -313,12 +248,3 @@ def test_encoder_refuses_weights_that_do_not_fit(small):
     message = str(error.value)
     assert "unexpected: layers.2.feed_forward.output.bias" in message
     assert "mis-shaped: embeddings.layer_norm.weight (9,) for (8,)" in message
-
-
-def test_encoder_ignores_weights_of_heads(small):
-    official = shaken(BertModel(small.config)).state_dict()
-    extra = {"embeddings.position_ids": torch.arange(40)[None], "cls.predictions.bias": torch.ones(30)}
-    encoder = TransformerEncoder(small.config)
-    encoder.load_bert_weights(official | extra)
-    wanted = official["encoder.layer.1.output.LayerNorm.bias"]
-    assert torch.equal(encoder.layers[1].feed_forward_norm.bias, wanted)

@@ -39,12 +39,6 @@ def test_layer_returns_the_query_and_key_of_its_weights(hidden_states, norm_firs
     assert torch.allclose((query @ key.mT / 2).softmax(-1), weights, atol=1e-6)
 
 
-def test_layer_returns_weights_only_on_request(hidden_states):
-    layer = TransformerEncoderLayer(BertConfig(**SMALL))
-    assert layer(hidden_states)[1] is None
-    assert layer(hidden_states, output_attentions=True)[1].shape == (2, 2, 4, 4)
-
-
 @pytest.mark.parametrize(
     ("name", "function"),
     [

@@ -60,26 +60,16 @@ def test_predict_truncates_to_the_positions(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("use", "given", "error", "message"),
+    ("examples", "error", "message"),
     [
-        (predict, [], ValueError, "empty list"),
-        (predict, ["a", ""], ValueError, "text 1 is empty"),
-        (predict, "a", TypeError, "wrap one text in a list"),
-        (evaluate, (["a"], [1]), TypeError, r"examples must be Examples\(texts, labels\), got tuple"),
-        (evaluate, Examples(["a", "b"], [0, 2]), ValueError, "labels must be from 0 to 1, got 2 for text 1"),
-        (evaluate, Examples(["a", "b"], [0, -1]), ValueError, "labels must be from 0 to 1, got -1 for text 1"),
-        (
-            evaluate,
-            Examples(["a", "b"], [0, 0.5]),
-            TypeError,
-            r"got float: 0\.5 of text 1: use the number of its class",
-        ),
-        (evaluate, Examples(["a", "b"], [0, "1"]), TypeError, r"got str: '1' of text 1: use the number of its class"),
+        ((["a"], [1]), TypeError, r"examples must be Examples\(texts, labels\), got tuple"),
+        (Examples(["a", "b"], [0, 2]), ValueError, "labels must be from 0 to 1, got 2 for text 1"),
+        (Examples(["a", "b"], [0, "1"]), TypeError, r"got str: '1' of text 1: use the number of its class"),
     ],
 )
-def test_bad_texts_and_labels_are_refused(tokenizer, use, given, error, message):
+def test_evaluate_refuses_bad_examples(tokenizer, examples, error, message):
     with pytest.raises(error, match=message):
-        use(new_model(), tokenizer, given)
+        evaluate(new_model(), tokenizer, examples)
 
 
 USES = {

@@ -82,30 +82,6 @@ def test_chosen_view_is_kept_for_the_next_text(model):
     assert shown(explorer) == model_view(*model, "c").page
 
 
-def test_view_is_computed_once_per_change(monkeypatch, model, explorer):
-    asked = []
-    monkeypatch.setattr(
-        model[0], "forward", lambda *a, **k: asked.append(1) or type(model[0]).forward(model[0], *a, **k)
-    )
-    explorer.sentence_a.value = "d"
-    explorer.kind.value = "neuron view"
-    assert len(asked) == 2
-
-
-def test_drawing_status_replaces_old_error(monkeypatch, model, explorer):
-    explorer.sentence_a.value = ""
-    assert "sentence A is empty" in explorer.message.value
-    seen = []
-    monkeypatch.setattr(
-        model[0],
-        "forward",
-        lambda *a, **k: seen.append(explorer.message.value) or type(model[0]).forward(model[0], *a, **k),
-    )
-    explorer.sentence_a.value = "d"
-    assert seen == ['<p role="status">drawing …</p>']
-    assert explorer.message.value == ""
-
-
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
@@ -163,30 +139,6 @@ def test_hostile_text_is_text(encoder, tokenizer):
 def test_invalid_first_arguments_raise(model, arguments, message):
     with pytest.raises(ValueError, match=message):
         explore(*model, *arguments)
-
-
-def test_other_model_or_tokenizer_raises():
-    with pytest.raises(ValueError, match="views do not support a Linear"):
-        explore(torch.nn.Linear(2, 2), tiny_tokenizer())
-    with pytest.raises(TypeError, match="tokenizer must be a WordPieceTokenizer or transformers' own, got str"):
-        explore(TransformerEncoder(BertConfig(**TINY)), "a")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"layer": 2}, "layer names 2, but there are 2: use 0 to 1"),
-        ({"head": "all"}, "head names 'all', but there are 3: use 0 to 2"),
-    ],
-)
-def test_missing_layer_or_head_raises(model, options, message):
-    with pytest.raises(ValueError, match=message):
-        explore(*model, "a", **options)
-
-
-def test_controls_have_names_and_exclude_layer_and_head(explorer):
-    controls = [part for part in explorer.box.children if hasattr(part, "description") and part.description]
-    assert [control.description for control in controls] == ["Sentence A:", "Sentence B:", "View:"]
 
 
 def test_display_has_widgets_and_a_static_fallback(monkeypatch, explorer):

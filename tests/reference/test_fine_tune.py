@@ -1,12 +1,8 @@
 """The command line of fine_tune: the head and the classes of the model, the printed lines, and invalid options."""
 
-import importlib
-import io
 import json
-import os
 import re
 import sys
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -15,8 +11,6 @@ import torch
 from transformers import BertConfig, BertModel, pipeline
 
 import fine_tune
-import pretrain
-import publish
 from tests.helpers import TINY, names, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.datasets import Examples
@@ -24,7 +18,6 @@ from utils.support.labelled_texts import sorted_names
 from utils.support.labelled_words import read_words
 from utils.token_labels import TransformerForTokenClassification, predict_labels
 from utils.training import fine_tune as learn
-from views.__main__ import main as draw
 
 ROWS = [f"{letter} {number},{'pos' if letter == 'p' else 'neg'}" for letter in "np" for number in range(30)]
 
@@ -238,21 +231,6 @@ def test_head_of_unknown_kind_is_refused(tmp_path, own, run, refused, names):
     assert "Test accuracy 100.0%" in run(*common)
 
 
-def test_head_of_other_task_is_named(tmp_path, own, run):
-    TransformerForTokenClassification(BertConfig(**TINY)).save(tmp_path / "words", tiny_tokenizer())
-    printed = run("--data", own, "--checkpoint", tmp_path / "words", "--epochs", 0)
-    assert f"because {tmp_path / 'words'} has one of BertForTokenClassification" in printed
-
-
-@pytest.mark.long
-def test_small_data_is_trained_for_100_steps(tmp_path, own, run, tiny):
-    assert "Training: 17 epochs of 6 batches of up to 8" in run("--data", own, "--checkpoint", tiny)
-    assert fine_tune.schedule(6814, None, None) == (2, 32)
-    assert fine_tune.schedule(82, None, None) == (10, 8)
-    assert fine_tune.schedule(82, None, 32) == (34, 32)
-    assert fine_tune.schedule(82, 3, None) == (3, 8)
-
-
 def test_result_is_compared_with_guessing(tmp_path, own, run):
     folder = saved(tmp_path / "model", ["pos", "neg"])
     printed = run("--data", own, "--checkpoint", folder, "--epochs", 1)
@@ -260,14 +238,6 @@ def test_result_is_compared_with_guessing(tmp_path, own, run):
     assert "hardly better" not in printed
     again = run("--data", own, "--checkpoint", saved(tmp_path / "wrong", ["neg", "pos"]), "--epochs", 1)
     assert "After 6 steps the model is hardly better than guessing. Try more --epochs" in again
-
-
-def test_labels_that_look_like_measurements_are_noted(tmp_path, own, run, tiny):
-    lines = [row.replace("pos", "2.5").replace("neg", "3.25") for row in ROWS] + ["nan,2.5"]
-    own.write_text("\n".join(["text,label", *lines]))
-    printed = run("--data", own, "--checkpoint", tiny, "--epochs", 0)
-    assert "The labels look like measurements. Each distinct number is a class of its own here." in printed
-    assert "Cells that look like missing values, but are used: nan (1)" in printed
 
 
 @pytest.mark.parametrize(
@@ -285,17 +255,6 @@ def test_labels_that_look_like_measurements_are_noted(tmp_path, own, run, tiny):
 )  # fmt: skip
 def test_invalid_options_end_with_message(refused, options, words):
     assert words in refused(*options)
-
-
-@pytest.mark.parametrize(
-    ("program", "first", "second"),
-    [(fine_tune, ["--data", "a.csv"], ["--tokens", "b.csv"]), (pretrain, ["--cased"], ["--tokenizer", "bert", "run"])],
-)
-def test_options_that_exclude_each_other_end_with_usage(program, first, second, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["program", *first, *second])
-    with pytest.raises(SystemExit, match="2"):
-        program.main()
-    assert f"argument {second[0]}: not allowed with argument {first[0]}" in capsys.readouterr().err
 
 
 def test_foreign_save_folder_raises_before_training(tmp_path, own, refused, monkeypatch):
@@ -366,17 +325,6 @@ def test_data_report(tmp_path, tiny, run, rows, fact):
     assert fact in run("--data", fact_table(tmp_path, rows), "--checkpoint", tiny, "--epochs", 0)
 
 
-def test_saving_is_tested_before_training(tmp_path, own, tiny, refused, monkeypatch):
-    def broken(*arguments):
-        raise ValueError("the token 'a' cannot be stored")
-
-    monkeypatch.setattr("utils.support.saving.write_vocabulary", broken)
-    monkeypatch.setattr(fine_tune, "fit", lambda *arguments, **options: pytest.fail("it was trained"))
-    common = ["--data", own, "--checkpoint", tiny, "--save", tmp_path / "saved"]
-    assert "the token 'a' cannot be stored" in refused(*common)
-    assert names(tmp_path) == ["bert", "own.csv"]
-
-
 def test_limited_texts_are_counted_alone(own, tiny, run):
     printed = run("--data", own, "--checkpoint", tiny, "--epochs", 0, "--limit", 2)
     assert sum(map(int, re.findall(r"\((\d+)\)", re.search("classes: .*", printed)[0]))) == 6
@@ -406,27 +354,6 @@ def test_model_is_kept_elsewhere_if_it_cannot_be_saved_after_the_training(tmp_pa
     assert TransformerForSequenceClassification.from_checkpoint(kept).config.num_labels == 2
 
 
-PROGRAMS = {
-    "fine_tune": fine_tune.build_parser,
-    "pretrain": pretrain.build_parser,
-    "views": lambda: draw(["a b", "--save", "/proc/nowhere.html"]),
-    "publish": lambda: importlib.reload(publish),
-}
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
-def test_programs_print_names_that_their_output_lacks(monkeypatch, program, encoding):
-    """As a file on Windows lacks most letters, and UTF-8 a byte of a file's name that is no letter."""
-    output = io.TextIOWrapper(io.BytesIO(), encoding)
-    monkeypatch.setattr(sys, "stdout", output)
-    with suppress(SystemExit):
-        PROGRAMS[program]()
-    print("zły\udcff")
-    output.flush()
-    assert output.buffer.getvalue().endswith("zły?".encode(encoding, "replace") + os.linesep.encode())
-
-
 # Words
 
 
@@ -454,12 +381,6 @@ def test_words_are_learned_scored_and_read_by_pipeline(tmp_path, words, tiny, ru
         starts = [sum(len(word) + 1 for word in text[:place]) for place in range(len(text))]
         theirs = {piece["start"]: piece["entity"] for piece in label(" ".join(text))}
         assert [theirs[start] for start in starts] == [model.config.id2label[number] for number in numbers]
-
-
-def test_word_labels_that_are_spelled_alike_are_noted(words, tiny, run):
-    words.write_text(words.read_text("utf-8").replace("B-y", "b-x"), "utf-8")
-    printed = run("--tokens", words, "--checkpoint", tiny, "--epochs", 0)
-    assert "Labels that are spelled alike, but are different classes here: 'B-x' and 'b-x'\n4 classes: B-x" in printed
 
 
 def test_words_with_some_of_the_classes_are_scored(tmp_path, words, run):

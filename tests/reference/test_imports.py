@@ -1,8 +1,6 @@
 """Imports run one way: support, then what notebooks build, then views, exercises and the rest."""
 
 import ast
-import re
-import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -80,30 +78,3 @@ def test_tests_import_only_helpers():
             assert parts[0] != "benchmarks", f"tests/{name} imports {item}"
             if parts[0] == "tests":
                 assert not [part for part in parts if part.startswith(("test_", "conftest"))], f"{name}: {item}"
-
-
-SHAPE = re.compile(r"\((?:[A-Z]\b|…|\d+,)[^()]*\)")  # (B, S, H), (…, S), (3,)
-ANY_SHAPE = {"largest_difference", "compare", "check_tied"}
-
-
-@pytest.mark.parametrize("name", modules(ROOT / "utils"))
-def test_public_functions_state_the_shapes_of_tensors(name):
-    tree = ast.parse(modules(ROOT / "utils")[name])
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and (doc := ast.get_docstring(node)):
-            hints = [argument.annotation for argument in node.args.args + node.args.kwonlyargs] + [node.returns]
-            written = [re.sub(r"(dict|Mapping|Callable)\[.*\]", "", ast.unparse(hint)) for hint in hints if hint]
-            if any("Tensor" in hint for hint in written) and node.name not in ANY_SHAPE:
-                assert SHAPE.search(doc), f"{node.name}: add the shapes of its tensors to the docstring"
-
-
-def test_mutmut_settings_name_existing_files_and_tests():
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mutmut"]
-    *options, expression = settings["pytest_add_cli_args_test_selection"]
-    files = [ROOT / name for name in options if name.startswith("tests/")]
-    assert all((ROOT / name).is_file() for name in settings["only_mutate"])
-    source = "".join(path.read_text("utf-8") for path in files)
-    tests = " ".join(re.findall(r"def (test_\w+)", source))
-    excluded = re.findall(r"not ([a-z_]\w+)", expression)
-    assert len(excluded) > 8
-    assert [name for name in excluded if name not in tests] == []

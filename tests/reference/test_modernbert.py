@@ -1,7 +1,6 @@
 """Our ModernBERT equals ModernBertModel, and refuses other models with clear errors."""
 
 import copy
-import json
 import re
 from collections import Counter
 from typing import NamedTuple
@@ -22,14 +21,10 @@ from transformers import (
 
 from tests.helpers import SMALL, shaken
 from utils.attention import scaled_dot_product_attention
-from utils.encoder import TransformerEncoder
-from utils.modernbert import GatedFeedForward, ModernEncoder, local_attention, local_mask, rotary
-from utils.packing import encode_packed
+from utils.modernbert import ModernEncoder, local_attention, local_mask, rotary
 from utils.support.comparisons import largest_difference
-from utils.support.onnx import quiet_exporter
 from utils.support.weight_names import rename_modern_weight, split_modern_weights
 from utils.weights import rename_weights
-from views import head_view, model_view
 
 GLOBAL, LOCAL = "full_attention", "sliding_attention"
 IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
@@ -260,11 +255,6 @@ def test_modernbert_works_in_bfloat16(small):
     assert F.cosine_similarity(coarse.float(), exact, dim=-1).mean() > 0.95
 
 
-def test_modernbert_returns_states_only_on_request(small):
-    output = small(torch.ones(1, 3, dtype=torch.long))
-    assert (output.hidden_states, output.attentions, output.queries, output.keys) == (None,) * 4
-
-
 def test_new_modernbert_is_random_without_biases():
     torch.manual_seed(0)
     encoder = ModernEncoder(Case("gll", 4, 64, 96, 8, "", "gelu", ()).config())
@@ -272,59 +262,6 @@ def test_new_modernbert_is_random_without_biases():
     assert not [name for name, _ in encoder.named_parameters() if name.endswith("bias")]
     matrices = [weight for weight in encoder.parameters() if weight.dim() == 2]
     assert all(abs(weight.std() - 0.02) <= 0.002 for weight in matrices)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("asked", [False, True])
-def test_modernbert_compiles_to_one_graph(small, asked):
-    torch.compiler.reset()
-    compiled, batch = torch.compile(small, fullgraph=True, backend="eager"), batch_of((20, 1, 7))
-    with torch.no_grad():
-        found = compiled(**batch, output_attentions=asked).last_hidden_state
-        wanted = small(**batch, output_attentions=asked).last_hidden_state
-    real = batch["attention_mask"].bool()
-    assert largest_difference(found[real], wanted[real]) <= 1e-5
-
-
-class LastStates(torch.nn.Module):
-    """The last hidden states alone, since outputs in ONNX are tensors."""
-
-    def __init__(self, encoder: ModernEncoder):
-        super().__init__()
-        self.encoder = encoder
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        return self.encoder(input_ids, attention_mask).last_hidden_state
-
-
-@pytest.mark.long
-def test_modernbert_exports_to_onnx(tmp_path):
-    pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
-    runtime = pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
-    encoder = both(Case("gll", 2, 16, 24, 4, "afn", "gelu", ()).config())[0]
-    sizes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("length", max=300)}
-    inputs, names = (*batch_of((7, 4)).values(),), ("input_ids", "attention_mask")
-    with torch.no_grad(), quiet_exporter():
-        options = {"input_names": names, "dynamic_shapes": (sizes, sizes), "dynamo": True, "verbose": False}
-        torch.onnx.export(LastStates(encoder), inputs, **options).save(tmp_path / "modern.onnx")
-    session = runtime.InferenceSession(tmp_path / "modern.onnx", providers=["CPUExecutionProvider"])
-    for lengths in ((7, 4), (30, 3, 1), (1,), (300, 2)):
-        batch = batch_of(lengths)
-        (found,) = session.run(None, {name: tensor.numpy() for name, tensor in batch.items()})
-        real = batch["attention_mask"].bool()
-        with torch.no_grad():
-            wanted = encoder(**batch).last_hidden_state
-        assert largest_difference(torch.from_numpy(found)[real], wanted[real]) <= 1e-5
-
-
-# Views
-
-
-@pytest.mark.parametrize("view", [head_view, model_view])
-def test_views_show_modernbert_attention(small, view):
-    tokens = ["[CLS]", "time", "flies", "[SEP]"]
-    attentions = small(torch.tensor([[1, 5, 6, 2]]), output_attentions=True).attentions
-    assert "flies" in view(attentions, tokens)._repr_html_()
 
 
 # Checkpoints
@@ -418,28 +355,3 @@ LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for ki
 def test_modernbert_refuses_unsupported_configurations(config, message):
     with pytest.raises(ValueError, match=message):
         ModernEncoder(config)
-
-
-@pytest.mark.parametrize("size", [1, 3, 7])
-def test_rotary_refuses_odd_sizes(size):
-    with pytest.raises(ValueError, match=f"^a head size of {size} cannot be rotated in pairs"):
-        rotary(torch.ones(2, size), torch.arange(2), 1e4)
-
-
-def test_embed_refuses_to_pack_modernbert(small):
-    with pytest.raises(TypeError, match=r"^a ModernEncoder cannot be packed: pass a TransformerEncoder, or pad"):
-        encode_packed(small, **batch_of((5, 2)))
-
-
-def test_gate_of_zeros_closes_the_feed_forward_network():
-    feed_forward = GatedFeedForward(Case("g", 2, 16, 24, 4, "", "gelu", ()).config())
-    with torch.no_grad():
-        feed_forward.intermediate.weight[24:] = 0
-    assert not feed_forward(torch.randn(2, 3, 16)).any()
-
-
-def test_modernbert_shares_no_module(small):
-    modules = [module for _, module in small.named_modules(remove_duplicate=False)]
-    assert len({id(module) for module in modules}) == len(modules)
-    assert json.dumps(small.config.to_dict())
-    assert not isinstance(small, TransformerEncoder)

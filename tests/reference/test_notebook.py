@@ -1,13 +1,8 @@
 """The setup cell prepares every notebook, and comparisons fail above their tolerance."""
 
 import os
-import platform
 import random
-import re
-import subprocess
-import sys
 import warnings
-from types import SimpleNamespace
 from unittest.mock import patch
 
 import matplotlib.pyplot as plt
@@ -96,39 +91,6 @@ def test_start_enables_large_pages_unless_variable_is_set(monkeypatch):
     assert os.environ["THP_MEM_ALLOC_ENABLE"] == "0"
 
 
-FREED = """\
-from pathlib import Path
-from IPython.core.interactiveshell import InteractiveShell
-
-def resident():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
-
-shell = InteractiveShell.instance()
-for _ in range(2):
-    shell.run_cell("from utils.support.notebook import start; start()")
-import ctypes
-libc = ctypes.CDLL(None)
-libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
-blocks = [libc.malloc(100_000) for _ in range(2000)]  # small enough for the heap, as a training's are
-for block in blocks:
-    ctypes.memset(block, 1, 100_000)
-for block in blocks[:-1]:  # the last one keeps the heap from shrinking by itself
-    libc.free(block)
-before = resident()
-shell.run_cell("pass")
-print(round(before - resident()))
-"""
-
-
-@pytest.mark.long
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps what is freed")
-def test_memory_freed_by_a_cell_returns_to_system():
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FREED], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
-    )
-    assert int(run.stdout.splitlines()[-1]) > 150  # of 200 MB
-
-
 def test_start_sets_number_format_and_plot_style():
     start()
     assert "0.0001" in str(torch.tensor([1e-4, 1e4]))
@@ -161,13 +123,6 @@ def test_start_warns_about_small_checkpoint(tmp_path, monkeypatch, capsys, field
         f"This checkpoint is smaller than what the notebooks look at ({field}={smaller}, not {REQUIRED_SIZES[field]}): "
         "use a larger one, or expect some cells to fail"
     )
-
-
-def test_start_does_not_read_default_checkpoint(monkeypatch, capsys):
-    monkeypatch.delenv("CHECKPOINT", raising=False)
-    monkeypatch.setattr("utils.support.notebook.load_config", lambda checkpoint: pytest.fail("it was read"))
-    start()
-    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 def test_start_names_the_checkpoint_that_the_text_describes(tmp_path, monkeypatch, capsys):
@@ -250,17 +205,6 @@ def test_require_tokens_switches_to_the_embedded_model(monkeypatch, capsys):
     assert os.environ["CHECKPOINT"] == DEFAULT_CHECKPOINT
 
 
-def test_missing_word_is_reported_once_per_run(monkeypatch, capsys):
-    shell = SimpleNamespace(execution_count=7)
-    monkeypatch.setattr("utils.support.reader_input.get_ipython", lambda: shell)
-    for word in ("his", "her", "its"):
-        index_of(word, ["[CLS]", "i"])
-    assert capsys.readouterr().out.splitlines() == ["“his” is not among these tokens, so this cell follows “i”"]
-    shell.execution_count = 8
-    index_of("her", ["[CLS]", "i"])
-    assert "“her”" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("text", "taken", "printed"),
     [
@@ -288,49 +232,31 @@ def test_clamp_returns_nearest_number_and_prints_it(capsys):
     assert "not True: this cell uses 0" in capsys.readouterr().out
 
 
+TEXT, TEXTS, NUMBERS = "one text in quotation marks", "a list of texts", "a list of numbers"
+
+
 @pytest.mark.parametrize(
-    ("value", "instead", "taken"),
+    ("value", "instead", "taken", "expected"),
     [
-        ("time flies", "a", "time flies"),
-        ("", "", ""),
-        (["x", "", "y"], ["a"], ["x", "y"]),
-        (("x", "y"), ["a"], ["x", "y"]),
-        ("x", ["a"], ["x"]),
-        ([1, 2.5, float("nan")], [7], [1, 2.5]),
-        (3, [7], [3]),
+        ("time flies", "a", "time flies", None),
+        ("", "", "", None),
+        *((value, "a", "a", TEXT) for value in ("", ("x", "y"), None)),
+        (["x", "", "y"], ["a"], ["x", "y"], None),
+        (("x", "y"), ["a"], ["x", "y"], None),
+        ("x", ["a"], ["x"], None),
+        *((value, ["a"], ["a"], TEXTS) for value in ([], [("x", "y")], [" "], None)),
+        ([1, 2.5, float("nan")], [7], [1, 2.5], None),
+        (3, [7], [3], None),
+        *((value, [7], [7], NUMBERS) for value in ("x", [[1, 2]], [float("inf")], [10**400])),
     ],
 )
-def test_validated_returns_valid_values(value, instead, taken, capsys):
+def test_validated_returns_valid_values_or_prints_what_it_expects(value, instead, taken, expected, capsys):
     assert validated("box", value, instead) == taken
-    assert not capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith(f"box must be {expected}, not ") and out.count("\n") == 1 if expected else not out
 
 
-@pytest.mark.parametrize(
-    ("value", "instead", "takes"),
-    [
-        ("", "a", "one text in quotation marks"),
-        (("x", "y"), "a", "one text in quotation marks"),
-        (None, "a", "one text in quotation marks"),
-        ([], ["a"], "a list of texts"),
-        ([("x", "y")], ["a"], "a list of texts"),
-        ([" "], ["a"], "a list of texts"),
-        (None, ["a"], "a list of texts"),
-        ("x", [7], "a list of numbers"),
-        ([[1, 2]], [7], "a list of numbers"),
-        ([float("inf")], [7], "a list of numbers"),
-        ([10**400], [7], "a list of numbers"),
-    ],
-)
-def test_validated_prints_what_it_expects(value, instead, takes, capsys):
-    assert validated("box", value, instead) == instead
-    told = capsys.readouterr().out
-    assert told.startswith(f"box must be {takes}, not ")
-    assert told.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "value", [[1], [1, 2, 3], [float("nan"), 0], [float("nan"), 0, 1], 5, None, "1, 2", [True, "a"]]
-)
+@pytest.mark.parametrize("value", [[1], [1, 2, 3], [float("nan"), 0, 1], 5, None, "1, 2", [True, "a"]])
 def test_validated_refuses_another_count(value, capsys):
     assert validated("logits", value, [0.0, 1.1], count=2) == [0.0, 1.1]
     assert capsys.readouterr().out.startswith("logits must be a list of 2 numbers, not ")
@@ -451,15 +377,3 @@ def test_predictions_lists_last_prediction_of_each_name(monkeypatch, capsys):
         "the share: you predicted 0.5, the result is 0.5",
         "how many: you predicted 3, the result is 7",
     ]
-
-
-@pytest.mark.parametrize("name", ["views.py", "exercises/__init__.py"])
-def test_start_names_file_that_hides_a_package(tmp_path, name, monkeypatch):
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).touch()
-    package = name.split("/", maxsplit=1)[0].removesuffix(".py")
-    monkeypatch.syspath_prepend(tmp_path)
-    for loaded in [key for key in sys.modules if key.split(".")[0] == package]:
-        monkeypatch.delitem(sys.modules, loaded)
-    with pytest.raises(ImportError, match=re.escape(f"{tmp_path / name} hides the package {package} of the")):
-        start()

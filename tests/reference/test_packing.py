@@ -1,7 +1,6 @@
 """A packed row equals a padded batch, and texts never mix silently."""
 
 import copy
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,9 +11,8 @@ from transformers import BertConfig
 
 from tests.helpers import ragged_batch, shaken, tiny_tokenizer
 from utils import packing
-from utils.attention import MultiHeadAttention
 from utils.encoder import TransformerEncoder
-from utils.packing import attend_packed, attend_packed_on_gpu, encode_packed, packed_attention
+from utils.packing import attend_packed, attend_packed_on_gpu, encode_packed
 from utils.search import embed
 from utils.support.comparisons import largest_difference
 
@@ -97,17 +95,6 @@ def test_packing_skips_padding_and_runs_hooks(small):
     assert seen == [(1, 18, 24)] * 3
 
 
-def test_packed_texts_of_one_length_share_a_call(monkeypatch):
-    parts = torch.randn(3, 1, 2, 20, 4, generator=torch.Generator().manual_seed(0))
-    calls = []
-    attention = F.scaled_dot_product_attention
-    monkeypatch.setattr(
-        F, "scaled_dot_product_attention", lambda *x, **y: (calls.append(x[0].shape), attention(*x, **y))[1]
-    )
-    attend_packed(*parts, 0.0, [9, 2, 2, 5, 2])
-    assert calls == [(2, 1, 9, 4), (2, 2, 2, 4), (2, 1, 5, 4), (2, 1, 2, 4)]
-
-
 def test_packed_gradients_equal_those_of_padding(small):
     batch = ragged_batch([7, 3, 3])
     real = batch["attention_mask"].bool()
@@ -167,44 +154,6 @@ def test_one_kernel_gets_the_ends_of_the_texts(monkeypatch):
     found = attend_packed_on_gpu(*parts, 0.0, torch.tensor([0, 4, 5, 10], dtype=torch.int32), 5)
     assert found.shape == wanted.shape
     assert torch.allclose(found, wanted, atol=1e-6)
-
-
-class OnGPU:
-    """A weight on a GPU, of which nothing is computed."""
-
-    is_cuda, device = True, torch.device("cuda", 0)
-
-    def __init__(self, dtype: torch.dtype):
-        self.dtype = dtype
-
-
-@pytest.mark.parametrize(
-    ("dtype", "capability", "changes", "packs"),
-    [
-        (torch.bfloat16, (9, 0), {}, True),
-        (torch.float16, (8, 0), {}, True),
-        (torch.float16, (7, 5), {}, False),  # a T4
-        (torch.float32, (9, 0), {}, False),
-        (torch.bfloat16, (9, 0), {"training": True}, False),
-        (torch.bfloat16, (9, 0), {"hidden_size": 36}, False),  # heads of 18 numbers
-        (torch.bfloat16, (9, 0), {"varlen_attn": None}, False),  # an older torch
-    ],
-)
-def test_a_gpu_packs_where_its_kernel_can(monkeypatch, dtype, capability, changes, packs):
-    settings = {"training": False, "hidden_size": 32, "varlen_attn": one_by_one} | changes
-    attention = MultiHeadAttention(BertConfig(hidden_size=8, num_attention_heads=2))
-    attention.__dict__["query"] = SimpleNamespace(weight=OnGPU(dtype))
-    del attention._modules["query"]
-    layer, config = SimpleNamespace(attention=attention), SimpleNamespace(hidden_size=settings["hidden_size"])
-    encoder = SimpleNamespace(layers=[layer], config=config, training=settings["training"])
-    monkeypatch.setattr(packing, "varlen_attn", settings["varlen_attn"])
-    monkeypatch.setattr(packing, "has_exchanged_methods", lambda _: False)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
-    monkeypatch.setattr(torch.Tensor, "to", lambda self, *_, **__: self)
-    attend = packed_attention(encoder, [3, 2])
-    assert (attend is not None) == packs
-    if packs:
-        assert (attend.keywords["ends"].tolist(), attend.keywords["longest"]) == ([0, 3, 5], 3)
 
 
 def test_encoder_with_another_attention_pads(small):

@@ -8,20 +8,7 @@ import torch
 from matplotlib.text import Text
 
 from utils.support.colours import SMALL, WIDTH
-from utils.support.plots import (
-    PIXEL,
-    arrows,
-    bars,
-    boxes,
-    curves,
-    dots,
-    heatmap,
-    histogram,
-    ladder,
-    panels,
-    points,
-    set_style,
-)
+from utils.support.plots import PIXEL, arrows, bars, boxes, curves, dots, heatmap, histogram, ladder, points, set_style
 
 WORDS = ["time", "flies"]
 
@@ -89,15 +76,6 @@ def test_figures_are_as_wide_as_the_page_and_legible(draw, shown):
     assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= SMALL * PIXEL
 
 
-def test_panels_share_one_title(shown):
-    left, right = panels(2, title="Two", note="of 6 layers", share=True)
-    draw_curves(ax=left, title="one")
-    draw_bars(ax=right)
-    assert (left.figure.get_suptitle(), left.get_title()) == ("Two", "one")
-    assert left.get_shared_y_axes().joined(left, right)
-    assert shown == []
-
-
 def test_curves_draw_intervals_levels_and_marks(shown):
     ends = {"train": ([2, 1, 0], [4, 3, 2])}
     draw_curves(x=["a", "b", "c"], intervals=ends, digits=".1f", levels={"chance": 2.5}, marks={"here": (1, 2)})
@@ -128,28 +106,6 @@ def test_points_and_arrows_end_where_their_numbers_say(shown):
     assert plane.get_aspect() == 1
 
 
-def test_histogram_counts_and_names_means(shown):
-    draw_histogram()
-    ax = shown[0].axes[0]
-    assert [bar.get_height() for bar in ax.patches] == [0, 2, 1, 1, 2, 0]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["here: mean 1.33", "there: mean 0.67"]
-
-
-def test_boxes_hold_their_tokens(shown):
-    draw_boxes()
-    ax = shown[0].axes[0]
-    assert [text.get_text() for text in ax.texts] == ["he", "ran", "she", "he"]
-    filled = [patch.get_xy() for patch in ax.patches if patch.get_facecolor()[:3] != (1, 1, 1) and patch.get_fill()]
-    assert filled == [(0, 1.7)]
-
-
-def test_boxes_hold_numbers_and_leave_gaps(shown):
-    boxes([torch.tensor([[1.0, 0.456], [-0.001, 2.0]]), ["", 4]], {}, labels=["x", "score"])
-    ax = shown[0].axes[0]
-    assert [text.get_text() for text in ax.texts] == ["1   0.46", "0   2", "4", "x", "score"]
-    assert [patch.get_xy() for patch in ax.patches] == [(0, 0), (1, 0), (1, 1)]
-
-
 def test_bars_write_values_and_intervals(shown):
     bars({"exact": 0.5, "HNSW": -0.25}, intervals=[(0.4, 0.6), (-0.3, -0.2)], digits=".0%", signed=True)
     ax = shown[0].axes[0]
@@ -157,23 +113,6 @@ def test_bars_write_values_and_intervals(shown):
     ends = [path.vertices[:, 0].tolist() for path in ax.collections[0].get_paths()]
     assert ends == [pytest.approx([0.4, 0.6]), pytest.approx([-0.3, -0.2])]
     assert len({bar.get_facecolor() for bar in ax.patches}) == 2
-
-
-def test_ladder_leaves_the_next_step_empty(shown):
-    draw_ladder()
-    ax = shown[0].axes[0]
-    assert [bar.get_width() for bar in ax.patches] == [100, 159.5, 200]
-    assert [bar.get_fill() for bar in ax.patches] == [True, True, False]
-    assert {"100", "159.5", "?"} <= {text.get_text() for text in ax.texts}
-    assert [path.vertices[:, 0].tolist() for lines in ax.collections for path in lines.get_paths()][1] == [147, 170]
-
-
-def test_heatmap_frames_and_writes_large_values(shown):
-    heatmap([[0.05, 0.9], [0.2, 0.0]], annotate=0.1, frames=[(0, 1, 2, 1)])
-    ax = shown[0].axes[0]
-    assert [text.get_text() for text in ax.texts] == ["0.90", "0.20"]
-    [frame] = [patch for patch in ax.patches if not patch.get_fill()]
-    assert frame.get_bbox().bounds == (0.5, -0.5, 1, 2)
 
 
 @pytest.mark.parametrize("draw", DRAWN[:-1])
@@ -211,24 +150,6 @@ def test_heatmap_values_contrast_with_their_colour(shown):
     assert texts[1, 0].get_text() == "1.00"
     assert texts[1, 0].get_color() == "white", "on a dark square"
     assert texts[0, 0].get_color() == texts[1, 1].get_color() == "black", "on light squares"
-
-
-def test_curves_are_named_and_counted_from_zero(shown):
-    draw_curves(marker="x")
-    ax = shown[0].axes[0]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["train", "test"]
-    assert [line.get_xdata().tolist() for line in ax.lines] == [[0, 1, 2]] * 2
-    assert ax.lines[0].get_ydata().tolist() == [3, 2, 1]
-    assert ax.lines[0].get_marker() == "x"
-    assert ax.get_yscale() == "linear"
-
-
-def test_bars_keep_their_order_from_the_top(shown):
-    draw_bars()
-    ax = shown[0].axes[0]
-    assert [bar.get_width() for bar in ax.patches] == [120, 3]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["exact", "HNSW"]
-    assert ax.yaxis_inverted()
 
 
 def test_heatmap_with_too_few_labels():

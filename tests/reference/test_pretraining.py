@@ -19,7 +19,7 @@ from transformers import BertConfig
 
 import pretrain
 from pretrain import CHECKPOINT, STATE_FILE, Run
-from tests.helpers import TINY, at_work_in, names, run_pretraining, unix_only
+from tests.helpers import TINY, at_work_in, names, unix_only
 from utils import pretraining
 from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import Settings, endless_batches, fill_rows, learn_vocabulary, train_vocabulary, write_rows
@@ -78,27 +78,6 @@ def test_resumed_run_ends_with_the_same_weights(tmp_path, at):
     assert resumed.curve[-1]["loss"] == whole.curve[-1]["loss"]
 
 
-def test_resuming_without_the_optimizer_changes_weights(tmp_path):
-    whole, stopped = new_run(), new_run()
-    whole.learn(8, tmp_path / "whole", quiet=True)
-    stopped.learn(4, tmp_path, quiet=True)
-    forgetful = new_run()
-    forgetful.resume(tmp_path)
-    for state in forgetful.optimizer.state.values():
-        for tensor in state.values():
-            tensor.zero_()
-    forgetful.learn(8, tmp_path, quiet=True)
-    assert not torch.allclose(weights_of(forgetful), weights_of(whole))
-
-
-def test_pretrain_saves_a_checkpoint_with_its_state(tmp_path):
-    run = new_run()
-    run.learn(3, tmp_path, quiet=True)
-    loaded = TransformerForMaskedLM.from_checkpoint(str(tmp_path / CHECKPOINT))
-    assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), run.model.parameters(), strict=True))
-    assert names(tmp_path) == [CHECKPOINT, STATE_FILE]
-
-
 @pytest.mark.parametrize(
     ("settings", "options", "message"),
     [
@@ -117,23 +96,15 @@ def test_other_settings_do_not_resume(tmp_path, settings, options, message):
     assert torch.equal(weights_of(other), before)
 
 
-def without(facts: dict, name: str) -> dict:
-    return {key: value for key, value in facts.items() if key != name}
-
-
 def same(state):
     return state
 
 
 FOREIGN = {  # what is done to the facts, and to the tensors
     "no facts": (lambda facts: None, same, r"cannot be read .*: download or save it again"),
-    "facts in a list": (lambda facts: [facts], same, r"the number of losses differs"),
-    "no losses": (lambda facts: without(facts, "losses"), same, r"the number of losses differs"),
     "a loss less": (lambda facts: facts | {"losses": facts["losses"][1:]}, same, r"the number of losses differs"),
-    "no curve": (lambda facts: without(facts, "curve"), same, r"evaluation of a round is missing"),
     "another curve": (lambda facts: facts | {"curve": [3]}, same, r"evaluation of a round is missing"),
     "other texts": (lambda facts: facts | {"ids": "ab"}, same, r"from a run with ids='ab'"),
-    "no steps": (lambda facts: without(facts, "steps"), same, r"from a run with steps=None"),
     "no optimizer": (
         same,
         lambda tensors: {name: t for name, t in tensors.items() if not name.startswith("exp_avg.")},
@@ -199,14 +170,6 @@ def test_pretrain_stops_at_a_loss_that_is_not_finite(tmp_path):
     resumed = new_run(run.settings)
     resumed.resume(tmp_path)
     assert resumed.done == 3
-
-
-@pytest.mark.long
-def test_pretrain_learns_from_a_batch_with_one_selected_word(tmp_path):
-    run = new_run(Settings(steps=40, batch_size=1, learning_rate=1e-3, probability=0.02))
-    run.learn(40, tmp_path, quiet=True)
-    assert run.done == 40
-    assert all(weight.isfinite().all() for weight in run.model.parameters())
 
 
 @pytest.mark.parametrize(
@@ -489,15 +452,6 @@ def test_pretrain_script_refuses_foreign_files_early(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match=r"contains notes.txt, which is not a file of a model"):
         command(tmp_path, texts, monkeypatch)
     assert names(tmp_path) == [CHECKPOINT, STATE_FILE]
-
-
-@pytest.mark.long
-def test_pretrain_script_refuses_a_foreign_folder(tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine", "utf-8")
-    done = run_pretraining(tmp_path)
-    assert done.returncode != 0
-    assert "contains thesis.txt, but no pretraining run: choose an empty folder" in done.stderr
-    assert names(tmp_path) == ["thesis.txt"]
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ from transformers import BertConfig
 from tests.helpers import TINY, tiny_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
+from utils.encoder_layer import FeedForward
 from utils.search import embed
 from utils.support import products
 from utils.support.comparisons import largest_difference
@@ -51,6 +52,29 @@ def test_copy_gives_the_same_vectors_and_leaves_the_model(tiny, monkeypatch):
     assert seen[1] is tiny
 
 
+@pytest.mark.parametrize("hidden_act", ["gelu", "gelu_new", "relu"])
+def test_only_the_exact_gelu_joins_a_product(hidden_act):
+    torch.manual_seed(0)
+    model = TransformerEncoder(BertConfig(**TINY | {"hidden_act": hidden_act})).eval()
+    states = torch.randn(2, 3, TINY["hidden_size"])
+    feed_forward = products.to_onednn(copy.deepcopy(model)).layers[0].feed_forward
+    assert (type(feed_forward.activation) is torch.nn.Identity) == (hidden_act == "gelu")
+    with torch.inference_mode():
+        assert largest_difference(feed_forward(states), model.layers[0].feed_forward(states)) <= 1e-6
+
+
+def test_readers_own_feed_forward_is_computed(tiny, monkeypatch):
+    def own(self, x):
+        weight = self.output.weight
+        return torch.nn.functional.linear(torch.relu(self.intermediate(x)), weight)
+
+    monkeypatch.setattr(FeedForward, "forward", own)
+    with torch.inference_mode():
+        states = torch.randn(2, 3, TINY["hidden_size"])
+        fast = products.to_onednn(copy.deepcopy(tiny)).layers[0].feed_forward(states)
+        assert largest_difference(fast, tiny.layers[0].feed_forward(states)) <= 1e-6
+
+
 def test_copy_follows_new_weights(tiny):
     tokenizer = tiny_tokenizer()
     before = embed(TEXTS, tiny, tokenizer)
@@ -87,3 +111,10 @@ def test_timing_is_done_once_and_draws_no_number():
     assert onednn_is_faster() in (True, False)
     assert torch.equal(torch.get_rng_state(), state)
     assert onednn_is_faster.cache_info().misses == 1
+
+
+def test_version_of_torch_without_these_operators_uses_mkl(monkeypatch):
+    onednn_is_faster.cache_clear()
+    monkeypatch.setattr(products, "OPERATORS", ("_no_such_operator",))
+    assert not onednn_is_faster()
+    onednn_is_faster.cache_clear()

@@ -115,16 +115,6 @@ def test_transformers_pipeline_returns_saved_class_names(folder, before):
     assert [answer["score"] for answer in found] == pytest.approx(before.amax(dim=-1).tolist(), abs=1e-5)
 
 
-def test_cased_tokenizer_survives_saving(tmp_path):
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "e", "A", "a", "##b", "!", "東", "B"]
-    cased = WordPieceTokenizer({token: number for number, token in enumerate(tokens)}, lowercase=False)
-    config = BertConfig(**TINY | {"vocab_size": len(tokens)})
-    TransformerForSequenceClassification(config).save(tmp_path, cased)
-    wanted = cased.encode("É a Ab! 東 é B")
-    assert WordPieceTokenizer.from_checkpoint(tmp_path).encode("É a Ab! 東 é B") == wanted
-    assert AutoTokenizer.from_pretrained(tmp_path).encode("É a Ab! 東 é B") == wanted
-
-
 @pytest.mark.parametrize("shards", [{}, {"max_shard_size": "8KB"}], ids=["one file", "shards"])
 def test_classifier_saved_by_transformers_loads(tmp_path, shards):
     torch.manual_seed(0)
@@ -471,16 +461,6 @@ def test_save_leaves_neighbours_alone(tmp_path):
 
 
 @unix_only
-def test_saved_files_have_default_permissions(tmp_path):
-    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
-    (tmp_path / "plain").mkdir()
-    assert (tmp_path / "model").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    (tmp_path / "plain" / "file").touch()
-    modes = {path.stat().st_mode for path in (*(tmp_path / "model").iterdir(), tmp_path / "plain" / "file")}
-    assert len(modes) == 1
-
-
-@unix_only
 def test_save_keeps_permissions_of_what_it_replaces(tmp_path):
     """A table of grades that only its owner may read stays private, and so does a model."""
     write_file(tmp_path / "grades.csv", "old")
@@ -650,16 +630,6 @@ def test_copy_that_fails_keeps_the_new_model_and_names_it(tmp_path, copied):
         saved_number(tmp_path / "model")
 
 
-@pytest.mark.parametrize(("name", "number"), [("rename", 1), ("replace", 1)])
-def test_save_interrupted_between_renames_restores_model(tmp_path, name, number):
-    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
-    with pytest.raises(KeyboardInterrupt), failing_call(Path, name, number, KeyboardInterrupt()):
-        filled(2.0).save(tmp_path / "model", tiny_tokenizer())
-    assert (names(tmp_path), saved_number(tmp_path / "model")) == (["model"], 1)
-    filled(3.0).save(tmp_path / "model", tiny_tokenizer())
-    assert saved_number(tmp_path / "model") == 3
-
-
 def test_reader_during_a_save_gets_one_model_or_an_error(tmp_path, monkeypatch):
     """Each error's remedy works: to load again, or to save again after a kill."""
     folder = tmp_path / "model"
@@ -759,13 +729,3 @@ def test_save_refuses_write_protected_and_current_places(tmp_path, monkeypatch):
 def test_save_explains_paths_it_cannot_use(writer, path, error, words):
     with pytest.raises(error, match=words):
         WRITERS[writer](path)
-
-
-@unix_only
-@pytest.mark.parametrize("name", ["x" * 255, "two\nlines", "-rf", "é ü 東京 🙂", ".hidden", "~", "'\"$(ls)"])
-def test_save_takes_odd_names(tmp_path, name):
-    for number in (1.0, 2.0):
-        filled(number).save(tmp_path / "models" / name, tiny_tokenizer())
-        assert saved_number(tmp_path / "models" / name) == number
-        write_file(tmp_path / "files" / name, str(number))
-    assert (names(tmp_path / "models"), names(tmp_path / "files")) == ([name], [name])

@@ -17,14 +17,6 @@ def test_wilson_interval_equals_scipys(total):
     assert wilson_interval(total, total)[1] <= 1
 
 
-@pytest.mark.parametrize(
-    ("right", "total", "expected"), [(0, 10, (0, 0.2775)), (81, 263, (0.2553, 0.3662)), (1, 29, (0.0061, 0.1718))]
-)
-def test_wilson_interval_equals_the_published_one(right, total, expected):
-    """Newcombe 1998, method 3."""
-    assert wilson_interval(right, total) == pytest.approx(expected, abs=1e-4)
-
-
 @pytest.mark.parametrize(("right", "total"), [(0, 0), (3, 2), (-1, 2)])
 def test_wilson_interval_refuses_impossible_counts(right, total):
     with pytest.raises(ValueError, match=rf"{right} right answers of {total}: use 0 to the total"):
@@ -44,15 +36,6 @@ def test_bootstrap_interval_depends_on_the_seed_alone():
     np.random.seed(2)  # noqa: NPY002
     assert bootstrap_interval(values.tolist()) == first
     assert bootstrap_interval(values, seed=1) != first
-
-
-def test_bootstrap_interval_covers_the_mean_19_times_in_20():
-    """For 400 samples of 50 values, a share of 0.95 has a standard error of 0.011."""
-    generator = np.random.default_rng(0)
-    samples = generator.normal(3, 2, size=(400, 50))
-    intervals = [bootstrap_interval(sample, seed=number) for number, sample in enumerate(samples)]
-    covered = sum(low <= 3 <= high for low, high in intervals) / len(intervals)
-    assert 0.91 <= covered <= 0.975
 
 
 @pytest.mark.parametrize("size", [2, 5, 7, 40])

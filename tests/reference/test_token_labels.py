@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 from torch.nn import functional as F
-from transformers import BertConfig, BertForTokenClassification, pipeline
+from transformers import BertConfig, BertForTokenClassification
 
-from tests.helpers import TINY, names, official_and_ours, ragged_batch, tiny_tokenizer
+from tests.helpers import TINY, official_and_ours, ragged_batch, tiny_tokenizer
 from utils.lora import LoRA, add_lora, merge_lora
-from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
+from utils.support.checkpoint import load_tokenizer
 from utils.support.comparisons import largest_difference
 from utils.support.datasets import imdb_reviews
 from utils.support.formatting import (
@@ -73,24 +73,6 @@ def test_token_classification_loss_equals_the_official_one():
     loss, _, total = token_classification_loss(ours, rows, [0, 1])
     assert total == 2
     assert largest_difference(loss / total, official(**inputs, labels=labels).loss) <= 1e-5
-
-
-@pytest.mark.long
-def test_saved_token_classifier_loads_in_pipeline(tmp_path):
-    torch.manual_seed(0)
-    model = TransformerForTokenClassification.from_checkpoint(DEFAULT_CHECKPOINT, num_labels=8)
-    torch.nn.init.normal_(model.classifier.weight, std=0.5)
-    tokenizer = WordPieceTokenizer.from_checkpoint()
-    model.save(tmp_path / "marks", labels=FORMATS)
-    assert names(tmp_path / "marks") == ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
-    words = ["we", "met", "robert", "de", "niro", "in", "paris"]
-    again = TransformerForTokenClassification.from_checkpoint(tmp_path / "marks")
-    (found,) = predict_labels(again, tokenizer, [words])
-    assert predict_labels(model, tokenizer, [words]) == [found]
-    answers = pipeline("token-classification", str(tmp_path / "marks"), ignore_labels=[])(" ".join(words))
-    said = [answer["entity"] for answer in answers if not answer["word"].startswith("##")]
-    assert said == [FORMATS[label] for label in found]
-    assert len(set(said)) > 1
 
 
 # Labels at pieces

@@ -14,10 +14,9 @@ from transformers import BertConfig
 
 from tests.helpers import CASED
 from tests.texts import SPECIAL, WORDS, generated_strings, in_words, mismatches, telling_characters
-from utils.support.characters import in_ranges
 from utils.support.checkpoint import load_tokenizer
 from utils.support.vocabulary import write_vocabulary
-from utils.tokenization import WordPieceTokenizer, normalize, truncate
+from utils.tokenization import WordPieceTokenizer, normalize
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
@@ -87,22 +86,9 @@ def test_pairs_are_truncated_as_officially(tokenizer, official_tokenizer, review
         assert all(torch.equal(ours[name], official[name]) for name in ours)
 
 
-def test_in_ranges_includes_both_ends():
-    ranges = ((ord("b"), ord("d")), (ord("f"), ord("f")))
-    assert [letter for letter in "abcdefg" if in_ranges(letter, ranges)] == ["b", "c", "d", "f"]
-
-
 def test_ideographs_at_both_ends_of_a_range_are_words():
     assert normalize("\u3400\u4dbf") == " \u3400  \u4dbf "
     assert normalize("\u33ff\u4dc0") == "\u33ff\u4dc0"
-
-
-def test_truncate_equals_popping_from_the_longer():
-    for first in range(8):
-        for second in range(8):
-            for budget in range(10):
-                kept = truncate(list(range(first)), list(range(second)), budget)
-                assert sum(map(len, kept)) == min(budget, first + second)
 
 
 def test_decode_equals_the_official_one(tokenizer, official_tokenizer, reviews):
@@ -142,24 +128,6 @@ def test_tokenizer_lowercases_by_default():
     assert normalize("Á", lowercase=False) == "Á"
 
 
-@pytest.mark.parametrize("pair", [None, "", "fruit flies like a banana"])
-@pytest.mark.parametrize("special", [True, False])
-def test_encode_takes_a_pair(tokenizer, official_tokenizer, pair, special):
-    text = "time flies like an arrow"
-    pairs = None if pair is None else [pair]
-    official = official_tokenizer([text], pairs, add_special_tokens=special)["input_ids"][0]
-    assert tokenizer.encode(text, pair, add_special_tokens=special) == official
-
-
-def test_empty_text_gives_special_tokens_only(tokenizer):
-    assert tokenizer.tokenize("") == []
-    assert tokenizer.decode(tokenizer.encode("")) == "[CLS] [SEP]"
-
-
 def test_tokenizer_drops_lone_surrogates(tokenizer):
     """The official tokenizer refuses such text."""
     assert tokenizer.tokenize("fl\ud83dies") == ["flies"]
-
-
-def test_tokenizer_makes_a_batch_of_one_text(tokenizer):
-    assert torch.equal(tokenizer("Hi")["input_ids"], tokenizer(["Hi"])["input_ids"])

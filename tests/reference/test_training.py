@@ -1,17 +1,15 @@
 """Training learns, keeps the best weights however it ends, and gives the same result in several processes."""
 
-import sys
 from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel, get_linear_schedule_with_warmup
+from transformers import BertConfig, get_linear_schedule_with_warmup
 
-import fine_tune as command
 import processes
 from utils import training
 from utils.classifier import TransformerForSequenceClassification
-from utils.support.datasets import SENTIMENTS, Examples
+from utils.support.datasets import Examples
 from utils.training import (
     History,
     classification_loss,
@@ -162,26 +160,10 @@ def test_training_stops_at_a_loss_that_is_not_finite(tokenizer, monkeypatch, goo
     assert not model.training
 
 
-def test_training_stops_at_a_far_too_high_learning_rate(tokenizer):
-    model = new_model()
-    with pytest.raises(FloatingPointError, match=r"the loss is (nan|inf) at step \d+"):
-        fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS | {"learning_rate": 1e20})
-    assert weights_of(model).isfinite().all()
-
-
 def test_fine_tune_refuses_a_frozen_model(tokenizer):
     model = new_model().requires_grad_(False)
     with pytest.raises(ValueError, match=r"0 weights require gradients: leave the head trainable"):
         fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
-
-
-def test_learning_rate_rises_and_falls():
-    factors = [rate_factor(step, 100) for step in range(101)]
-    assert factors[0] == pytest.approx(0.1)
-    assert max(factors) == factors[9] == factors[10] == 1
-    assert factors[55] == pytest.approx(0.5)
-    assert factors[100] == 0
-    assert rate_factor(0, 1) == 1
 
 
 @pytest.mark.parametrize("steps", [2, 4, 15, 16, 100, 427])
@@ -233,21 +215,3 @@ def test_share_refuses_fewer_examples_than_processes():
     member = SimpleNamespace(process_index=0, num_processes=3)
     with pytest.raises(ValueError, match=r"3 processes cannot share 2 examples: use more, or larger batches"):
         processes.share([7, 8], member)
-
-
-# From the command line
-
-
-@pytest.mark.long
-def test_fine_tune_script_trains_and_saves(tmp_path, official_tokenizer, monkeypatch, capsys):
-    torch.manual_seed(0)
-    BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path / "bert")
-    official_tokenizer.save_pretrained(tmp_path / "bert")
-    arguments = f"--cpu --checkpoint {tmp_path / 'bert'} --limit 20 --epochs 1 --save {tmp_path / 'model'}"
-    monkeypatch.setattr(sys, "argv", ["fine_tune.py", *arguments.split()])
-    command.main()
-    printed = capsys.readouterr().out
-    assert "Training in 1 process: finished, best epoch 1" in printed
-    assert "of 20 texts, 95% interval" in printed
-    model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "model")
-    assert tuple(model.config.id2label.values()) == SENTIMENTS

@@ -7,27 +7,9 @@ import pytest
 
 from tests.helpers import ROOT
 from utils.support.formatting import TaggedText
-from utils.support.tweets import TAGS, NameList, names_of, our_tag, tagged_tweets
+from utils.support.tweets import TAGS, NameList, names_of, our_tag
 
 PERSON, PLACE = TAGS.index("B-person"), TAGS.index("B-place")
-
-
-def test_tweets_are_tagged_by_the_bio_scheme():
-    found = tagged_tweets()
-    assert len(found) == 2292
-    assert len({" ".join(words).casefold() for words, _ in found}) == len(found)
-    for words, labels in found:
-        assert len(words) == len(labels)
-        for before, label in zip([0, *labels], labels, strict=False):
-            assert not TAGS[label].startswith("I-") or TAGS[before][2:] == TAGS[label][2:]
-    assert {label for _, labels in found for label in labels} == {*range(len(TAGS))}
-
-
-def test_tweets_name_no_account_or_address():
-    words = {word for words, _ in tagged_tweets() for word in words}
-    assert {"@user", "http"} <= words
-    assert not [word for word in words if word.startswith("@") and word[1:].isalnum() and word != "@user"]
-    assert not [word for word in words if word.startswith(("http:", "https:"))]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The whole series runs on a checkpoint of bert-base's shape: its asserts hold for any BERT."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ import torch
 from transformers import BertConfig, BertModel
 
 from tests.helpers import ROOT
-from tests.repository import copy_project
 
 # The notebooks that train, embed many texts or try every head get the smallest shape of the series.
 SMALL = BertConfig(hidden_size=48, num_hidden_layers=6, num_attention_heads=12, intermediate_size=96)
@@ -35,16 +33,3 @@ def test_series_on_random_weights(tmp_path, official_tokenizer, pattern):
     environment = os.environ | {"CHECKPOINT": str(tmp_path)}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-8000:]
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-def test_checkpoint_path_is_relative_to_the_root(tmp_path, official_tokenizer):
-    """As README has it: a relative path, for a program that starts kernels in notebooks/."""
-    project = copy_project(tmp_path / "project")
-    (project / ".venv").symlink_to(sys.prefix)
-    write_random(project / "mybert", SMALL, official_tokenizer)
-    installed = ["-o", ".venv/.installed", "-o", ".venv/.installed-dev"]  # whatever is installed will do
-    command = ["make", *installed, "compare", "NB=07", "CHECKPOINT=mybert"]
-    run = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout[-8000:] + run.stderr
-    assert " passed" in run.stdout

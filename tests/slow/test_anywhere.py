@@ -9,7 +9,7 @@ import pytest
 
 from publish.notebooks import run
 from tests.helpers import ROOT
-from tests.repository import copy_project, write_notebook
+from tests.repository import write_notebook
 
 WHERE = "import utils\nprint(utils.__file__)"
 
@@ -50,11 +50,3 @@ def test_papermill_from_another_folder(elsewhere):
     done = subprocess.run(command, cwd=elsewhere / "another", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert printed(elsewhere / "another" / "out.ipynb")[1] == str(ROOT / "utils" / "__init__.py")
-
-
-def test_the_python_of_another_checkout(elsewhere):
-    checkout = copy_project(elsewhere / "week 3")
-    (checkout / "utils" / "attention.py").write_text("# mine")
-    set_up, series = execute(write_notebook(elsewhere / "probe.ipynb", WHERE), checkout / "notebooks")
-    assert series == str(ROOT / "utils" / "__init__.py")
-    assert f"This notebook is in {checkout}, but Python imports the series from {ROOT}." in set_up

@@ -1,9 +1,7 @@
 """Official solutions get all points, here and in nbgrader; the copy for students gives what is saved."""
 
-import csv
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +12,8 @@ from exercises.framework import POINTS
 from exercises.grading import grade
 from exercises.grading.report import report
 from publish.student import write_copy
-from tests.exercises.hand_ins import HONEST, NOTEBOOK, RIGHT, code, hand_in, honest, number_of
-from tests.helpers import ROOT, unix_only
+from tests.exercises.hand_ins import HONEST, NOTEBOOK, honest
+from tests.helpers import ROOT
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 
@@ -38,43 +36,6 @@ def test_odd_answers_to_all_exercises_are_correct(tmp_path):
     verdicts = [verdict for row in rows for verdict in row.verdicts.values()]
     assert [words for kind, words in verdicts if kind not in ("correct", "not attempted")] == []
     assert sum(kind == "correct" for kind, _ in verdicts) == sum(map(len, HONEST.values()))
-
-
-def for_nbgrader(cells: list[dict]) -> list[dict]:
-    """Set-up, imports and two exercises, each with a cell below it that nbgrader runs as its test."""
-    kept = [cell for cell in cells if cell["cell_type"] == "code" and "check(" not in "".join(cell["source"])][:2]
-    for cell in cells:
-        if (number := number_of(cell)) in ("3.1", "3.4"):
-            answer = "".join(cell["source"]).rpartition(f'check("{number}", ')[2].strip()[:-1]
-            test = code(f'from exercises import solved\n\nassert solved("{number}", {answer})')
-            note = {"grade": True, "solution": False, "locked": True, "points": 2, "schema_version": 3, "task": False}
-            note |= {"grade_id": f"exercise-{number.replace('.', '-')}", "cell_type": "code"}
-            kept += [cell, test | {"id": f"test-{number[-1]}", "metadata": {"nbgrader": note}}]
-    return kept
-
-
-@unix_only
-def test_nbgrader_grades_as_documented(tmp_path):
-    """Runs the commands of GRADING.md, installation included."""
-    block = (ROOT / "docs/GRADING.md").read_text("utf-8").partition("**With nbgrader")[2].partition("```sh\n")[2]
-    commands = block.partition("```")[0].replace(".venv/bin/python", sys.executable)
-    assert commands.count("nbgrader==") == 1
-    install, _, run = commands.partition("nbgrader generate_assignment")
-    options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False}
-    options["env"] = os.environ | {"MINE": "off"}
-    done = subprocess.run(["bash", "-ec", install], **options)
-    if done.returncode:
-        pytest.skip(f"nbgrader cannot be installed: {done.stderr[-300:]}")
-    hand_ins = {"source/03": {}, "submitted/ada/03": RIGHT, "submitted/bob/03": {"3.1": RIGHT["3.1"]}}
-    for folder, answers in (hand_ins | {"submitted/cy/03": {}}).items():
-        (tmp_path / folder).mkdir(parents=True)
-        hand_in(tmp_path / folder / "03.ipynb", answers, for_nbgrader)
-    grading = f". .venv-nbgrader/bin/activate\nnbgrader generate_assignment{run}"
-    done = subprocess.run(["bash", "-c", grading], **options)
-    table = re.search(r"--to (\S+)", run)[1]
-    with (tmp_path / table).open(encoding="utf-8", newline="") as file:
-        scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
-    assert scores == {"ada": 4, "bob": 2, "cy": 0}, done.stderr[-3000:]
 
 
 @pytest.fixture(scope="module")

@@ -10,44 +10,17 @@ from tests.helpers import ROOT
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 # What a newcomer types in place of a text, a number, a list of either, or a dictionary: one of each in every round.
-ROUNDS = [
-    {
-        "str": "",
-        "int": 0,
-        "float": -2.5,
-        "list of str": [],
-        "list of numbers": [5, 5],
-        "dict": {},
-        "guess": "none at all",
-    },
-    {
-        "str": "北京 is 2,200 km away 🙂 [MASK]… Zürich",
-        "int": 3,
-        "float": 0,
-        "list of str": ["", "naïve", "KING", "xyzzyqux"],
-        "list of numbers": [0, 0, 1],
-        "dict": {"": 3, "banana": 7, "a": 1},
-        "guess": "50 %",
-    },
-    {
-        "str": "word " * 900,
-        "int": -1,
-        "float": 1e6,
-        "list of str": ["a"],
-        "list of numbers": [],
-        "dict": {"a": 1},
-        "guess": [0.1, None],
-    },
-    {
-        "str": "0,5",
-        "int": 10**6,
-        "float": 50,
-        "list of str": ["time flies", "time flies"],
-        "list of numbers": [1],
-        "dict": {"flies": 0},
-        "guess": -3,
-    },
+KINDS = ("str", "int", "float", "list of str", "list of numbers", "dict", "guess")
+TYPED = [
+    ("", 0, -2.5, [], [5, 5], {}, "none at all"),
+    (
+        *("北京 is 2,200 km away 🙂 [MASK]… Zürich", 3, 0, ["", "naïve", "KING", "xyzzyqux"], [0, 0, 1]),
+        *({"": 3, "banana": 7, "a": 1}, "50 %"),
+    ),
+    ("word " * 900, -1, 1e6, ["a"], [], {"a": 1}, [0.1, None]),
+    ("0,5", 10**6, 50, ["time flies", "time flies"], [1], {"flies": 0}, -3),
 ]
+ROUNDS = [dict(zip(KINDS, typed, strict=True)) for typed in TYPED]
 
 
 def kind_of(node: ast.expr) -> str | None:

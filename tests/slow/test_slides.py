@@ -11,11 +11,11 @@ from publish.browser import open_browser
 from publish.notebooks import number_of
 
 CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9e]*.ipynb"))
-LEAST = 24  # pixels of letters in a figure
+LEAST = 24  # pixels of letters in code and figures
 SMALLER = {"07_attention_views": 16}  # the annotated pictures of views are as they are saved
 
-# For each slide: elements that overflow, texts and pictures that overlap, and the font size of its figures in pixels;
-# a letter of 10 points in a figure has 10 / 72 of the 201.6 pixels that a picture has per inch.
+# For each slide: elements that overflow, texts and pictures that overlap, and the font size of its code and figures in
+# pixels; a letter of 10 points in a figure has 10 / 72 of the 201.6 pixels that a picture has per inch.
 WALK = """async () => {
 const still = async (slide) => { // a view is fitted a moment after it is drawn
   const heights = () => [...slide.querySelectorAll("iframe")].map((e) => e.getBoundingClientRect().height).join();
@@ -46,6 +46,8 @@ for (const slide of document.querySelectorAll(".slides section:not(:has(section)
     name: slide.innerText.slice(0, 60).replace(/\\s+/g, " "),
     outside: outside.map(words),
     meeting,
+    code: Math.min(...[...slide.querySelectorAll("pre")].filter((e) => !e.closest("aside") && e.innerText.trim())
+      .map((e) => parseFloat(getComputedStyle(e).fontSize))),
     letters: figures.map((e) => Math.round((10 / 72) * 2016
       * Math.min(e.clientWidth / e.naturalWidth, e.clientHeight / e.naturalHeight)) / 10),
   });
@@ -76,5 +78,6 @@ def test_slides_have_no_overflow_or_overlap(path, tmp_path, monkeypatch):
     for slide in walked:
         assert slide["outside"] == [], slide
         assert slide["meeting"] == [], slide
+        assert (slide["code"] or LEAST) >= LEAST, slide
     least = min((letter, slide["name"]) for slide in walked for letter in slide["letters"])
     assert least[0] >= SMALLER.get(path.stem, LEAST), least

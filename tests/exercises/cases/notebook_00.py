@@ -5,9 +5,7 @@ WRONG = {
     "0.1": "14 | a shape",
     "0.2": """
         ([1, 2, 3, 4, 5, 6], right[1], right[2]) | counted from 0
-        (right[0], "later", right[2]) | list of numbers
         (right[0], [False, False, True], right[2]) | 6 booleans
-        (right[0], [2.5], right[2]) | whole numbers
         ([0, 1, 2, 2, 3, 4, 5], *right[1:]) | appears twice
         right[:2] | three lists
     """,

@@ -89,7 +89,6 @@ WRONG = {
         attention_mask[:, None, None, :] => attention_mask | dimensions of size 1, (B, 1, 1, S)
         reshape => view | view fails because transpose leaves the
         lambda self, x, mask=None: (right(self, x, mask), x.add_(1))[0] | changes its input in place
-        lambda *given: right(*given)[0] | two tensors
         lambda *given: right(*given)[::-1] | returned second
     """,
 }

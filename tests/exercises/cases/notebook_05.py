@@ -62,7 +62,6 @@ WRONG = {
         lambda self, x: right(self, x.mean(1, keepdim=True)) | shape
     """,
     "5.4": """
-        ([3], "every one") | list of numbers
         ([3], "012345") | list of numbers
         ([3.7], right[1]) | whole numbers
         ([3, 3], right[1]) | appears twice

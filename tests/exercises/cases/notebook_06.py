@@ -131,7 +131,6 @@ WRONG = {
         return states => return states[:1] * len(states) | after round 1
         return states => return states[:1] | 3 layers give 4
         return states => return dict(enumerate(states)) | list or tuple
-        lambda encoder, ids, mask, types: ["a", "b", "c", "d"] | torch tensor
     """,
     "6.5": """
         encoder.layers[first:] => encoder.layers[-number:] | layers[-0:]

@@ -140,7 +140,6 @@ WRONG = {
         sum(len(labels) for _, labels in batches) => (7 * len(batches)) | last batch is smaller
         return right / => return right // | drops everything
         lambda batches: -1 | largest logit
-        lambda batches: "high" | a number
         sum(len(labels) for _, labels in batches) => 16 | is a number fixed
         lambda batches: (right(batches), batches.clear())[0] | changes the batches
     """,
@@ -160,8 +159,6 @@ WRONG = {
         stop_with(lambda loss, best, before: loss < best, in_a_row=False) | in a row
         lambda losses, patience: (right(losses, patience)[0], 1) | keep the one with the lowest loss so far
         lambda losses, patience: (1, 2) | but ends after
-        lambda losses, patience: right(losses, patience)[0] | two numbers
-        lambda losses, patience: ("a", "b") | a number
     """,
     "8.3": """
         words[:place] + words[place + 1 :] => words - [words[place]] | Lists have no minus
@@ -172,7 +169,6 @@ WRONG = {
         words[:place] + words[place + 1 :] => [*words[:place], "[UNK]", *words[place + 1 :]] | Another word replaces it. Leave it
         lambda score, words: right(score, words)[:-1] | words, but you return
         lambda score, words: score(words) | Return one number per word, not
-        lambda score, words: ["a"] * len(words) | a number
         lambda score, words: [7] * len(words) | The effect of a word is
     """,
     "8.5": """

@@ -88,7 +88,6 @@ WRONG = {
         topk(k) => sort(descending=True) | shape
         lambda queries, vectors, k: [part.numpy() for part in right(queries, vectors, k)] | torch tensors
         lambda queries, vectors, k: (right(queries, vectors, k)[0],) * 2 | The second result should be row
-        lambda queries, vectors, k: "the nearest" | two tensors
         lambda queries, vectors, k: (right(queries, vectors, k), vectors.zero_())[0] | changes vectors
         finished.search | series' own search
         lambda queries, vectors, k: tuple(finished_search(queries, vectors, k)) | calls the series' own `search`

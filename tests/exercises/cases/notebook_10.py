@@ -58,16 +58,12 @@ WRONG = {
         (0.4, 0.5) | most frequent
         (0.25, 0.5) | most frequent
         (3 / 8, 0.25) | nearer than the other
-        0.5 | two numbers
-        (3 / 8, 1 / 2, 0) | two numbers
-        ("half", 1 / 2) | a number
     """,
     "10.2": """
         WORST | another head does better
         SEVENTH | of the 48 `possessives`
         BEST[::-1] | The two are swapped
         (99, 0) | does not exist
-        (1, 2, 3) | two numbers
     """,
     "10.3": """
         (head + 1) * D] = columns => (head + 1) * D] = 0 | The head's numbers are zeros. Write

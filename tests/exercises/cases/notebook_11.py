@@ -102,8 +102,6 @@ WRONG = {
         return shown, ids.masked_fill(~selected, -100) => return shown.double(), ids.masked_fill(~selected, -100).double() | Ids and labels have to be
         (~selected, -100) => (~selected, 0) | Where no word is selected, the
         ids.masked_fill(~selected, -100) => ids.masked_fill(shown == ids, -100) | A selected word that is shown
-        return shown, ids.masked_fill(~selected, -100) => return shown | two tensors
-        return shown, ids.masked_fill(~selected, -100) => return shown, [1] | torch tensor
     """,
     "11.2": """
         H = config.hidden_size => H = config.hidden_size; self.decoder = nn.Linear(H, config.vocab_size, bias=False) | The decoder has its own weights

@@ -66,7 +66,6 @@ WRONG = {
         lambda T: right(T).float() | as numbers
         lambda T: torch.zeros(T, T).masked_fill(~right(T), -torch.inf) | A mask with −∞ is meant
         lambda T: right(T) * 2 | A mask contains only True (may
-        lambda T: right(T).numpy() | torch tensor
         lambda T: torch.ones(T).bool() | shape
         lambda T: right(4) | shape
         lambda T: right(64)[:T, :T] | shape
@@ -98,7 +97,6 @@ WRONG = {
         lambda scores, ids, end: right(scores, ids, end)[:, -1:] | These are only the new tokens
         next_scores(ids) => next_scores(ids[:, -1:]) | Only part of the text is
         next_scores(ids) => next_scores(ids[0]) | next_scores takes the ids of all
-        lambda scores, ids, end: right(scores, ids, end).tolist() | torch tensor
         lambda scores, ids, end: right(scores, ids, end).float() | Ids are integers, so the texts
         lambda scores, ids, end: right(scores, right(scores, ids, end), end) | One step
         argmax(dim=-1) => softmax(dim=-1).multinomial(1)[:, 0] | draws nothing

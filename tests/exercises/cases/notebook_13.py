@@ -86,16 +86,11 @@ WRONG = {
         return codes, scales => return scales, codes | The two are swapped: the codes
         return codes, scales => return codes * scales, scales | weights again
         weights.abs().amax => weights.amax | *absolute*
-        .round() => | whole numbers
         .round() => .abs().round() | signs
         return codes, scales => return codes, 1 / scales | The scales are inverted: the weight
         .clamp(min=1e-30) => | zeros
         return codes, scales => return codes, scales[:, 0] | keepdim=True
         amax(dim=1 => amax(dim=0 | Each column has a scale
-        return codes, scales => return codes, 0.5 | torch tensor
-        return codes, scales => return codes, "127" | torch tensor
-        return codes, scales => return codes, None | torch tensor
-        lambda w: (right(w)[0], np.array(["a"])) | torch tensor
         lambda w: right(w) if w.any(dim=1).all() else (w[:1], w[:1, :1]) | shape
         return codes, scales => return codes | Return two
     """,
