@@ -170,11 +170,10 @@ lint: style  ## check style, that the notebooks contain the definitions of utils
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-bench: $(DEV_INSTALLED)  ## measure speed against other libraries, for benchmarks/results.md (BENCH=classifier, search, views, explorer or rivals)
+bench: $(DEV_INSTALLED)  ## measure speed against other libraries, for benchmarks/results.md (BENCH=classifier, search, explorer or rivals)
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with views and answers (opens without a server; explorer.html and type_bert.html need one, and npm)
-	$(BIN)/python -m tests.exercises.misconceptions
 	$(BIN)/python -m publish.website
 
 page: $(DEV_INSTALLED)  ## write type_bert.html as one file to build/, which opens from a folder without a network (needs npm)
@@ -183,12 +182,11 @@ page: $(DEV_INSTALLED)  ## write type_bert.html as one file to build/, which ope
 slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03, NB=evening; ARGS=--seminar for the seminar's second session in one deck)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)
 
-book: $(DEV_INSTALLED)  ## write an EPUB and a PDF of the saved notebooks to site/book/ (needs Chromium, and npm for the characters of other scripts)
+book: $(DEV_INSTALLED)  ## write an EPUB and a PDF of the saved notebooks to site/book/ (needs Chromium, and fonts such as Noto for the characters of other scripts)
 	$(BIN)/python -m publish.book $(NB)
 
-pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07, and README's animation and picture of an exercise
+pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07, and README's picture of an exercise
 	$(BIN)/python -m publish.annotate
-	$(BIN)/python -m publish.film
 	$(BIN)/python -m publish.exercise
 
 rehearse: $(DEV_INSTALLED)  ## update cells and minutes in README and the plans, and the syllabus, and check that each plan fits its time

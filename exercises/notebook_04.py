@@ -7,15 +7,16 @@ import torch
 from exercises.arrays import expect_trainable, run_once
 from exercises.attention import (
     NARROW_MASK,
+    Parts,
     batch_for,
     describes_sizes,
     expect_nothing_on_padding,
     official_model,
+    returned_pair,
     wrong_weights,
 )
 from exercises.comparison import comparison
-from exercises.framework import Hint, call, close, compare_stages, exercise, expect, expect_function, expect_tensor
-from utils.attention import compute_attention_weights
+from exercises.framework import call, close, compare_stages, exercise, expect, expect_function, expect_tensor
 
 NO_VIEW = "view fails because transpose leaves the numbers apart in memory. Use reshape."
 ERRORS = {
@@ -145,28 +146,6 @@ FORWARD_HINTS = {
 }
 
 
-class Parts(torch.nn.Module):
-    """What the reader's forward gets: all of a MultiHeadAttention that a part may use, without a forward of its own."""
-
-    compute_attention_weights = staticmethod(compute_attention_weights)
-
-    def __init__(self, hidden_size: int, num_heads: int):
-        super().__init__()
-        self.query, self.key, self.value, self.output = (torch.nn.Linear(hidden_size, hidden_size) for _ in range(4))
-        self.num_heads = num_heads
-        self.requires_grad_(False)
-
-    def split_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """Split (B, S, H) into heads, (B, A, S, D)."""
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-
-    def load(self, layer) -> None:
-        """Copy the parameters of an official layer's attention."""
-        for name in ("query", "key", "value"):
-            getattr(self, name).load_state_dict(getattr(layer.attention.self, name).state_dict())
-        self.output.load_state_dict(layer.attention.output.dense.state_dict())
-
-
 @torch.no_grad()
 def official_blocks(reference, ids, mask) -> list[tuple]:
     """Return the input, attention weights and output of each official layer's attention."""
@@ -215,13 +194,6 @@ def wrong_outputs(parts, stream, weights):
     yield "self.output is missing. Apply it to the joined heads.", joined(heads["value"])
     mixed = (weights @ heads["value"]).reshape(stream.shape)
     yield "Swap heads and tokens again, transpose(1, 2), before you join the heads.", parts.output(mixed)
-
-
-def returned_pair(result):
-    """Return the output and the weights; a `Hint` if there are not two."""
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Hint("Return two tensors: the output and the attention weights.")
-    return result
 
 
 def attend(parts, stream):

@@ -11,9 +11,8 @@ from torch import Tensor
 from exercises.arrays import run_once
 from exercises.comparison import comparison, name_the_mistake
 from exercises.framework import Hint, as_number, as_tensor, close, exercise, expect, expect_function, expect_tensor
+from exercises.heads import as_head, largest_is, read_weights
 from exercises.mistakes import functions
-from utils.encoder import TransformerEncoder
-from utils.tokenization import WordPieceTokenizer
 
 COLLOCATIONS = (
     "answering machine, sewing machine, swimming pool, palm tree, orange juice, coffee cup, traffic light, "
@@ -28,21 +27,6 @@ def random_weights(L: int, A: int, S: int) -> Tensor:
     """Return seeded attention weights, (L, A, S, S)."""
     scores = torch.randn(L, A, S, S, generator=torch.Generator().manual_seed(7))
     return (2 * scores).softmax(dim=-1)
-
-
-@torch.inference_mode()
-def read_weights(*text: str) -> tuple[Tensor, list[str]]:
-    """Return the checkpoint's attention weights (L, A, S, S) for a text or a pair, and its tokens."""
-    encoder, tokenizer = models()
-    batch = tokenizer(*text)
-    tokens = [tokenizer.tokens[token_id] for token_id in batch["input_ids"][0].tolist()]
-    return torch.cat(encoder(**batch, output_attentions=True).attentions), tokens
-
-
-@cache
-def models() -> tuple[TransformerEncoder, WordPieceTokenizer]:
-    """Return the checkpoint's encoder and tokenizer, loaded once."""
-    return TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
 
 
 class Link(NamedTuple):
@@ -67,29 +51,10 @@ def link_weights(link: Link) -> Tensor:
     return link.of(*read_weights(*link.pair))
 
 
-def as_head(answer, L: int, A: int) -> tuple[int, int]:
-    """Return layer and head of (5, 3), [5, 3], a tensor, "5-3" or "layer 5, head 3"; `Hint` if there is none."""
-    try:
-        layer, head = map(int, numbers_in(answer) if isinstance(answer, str) else answer)
-    except (TypeError, ValueError, RuntimeError, AttributeError):
-        raise Hint("Give a head as two numbers, such as (3, 7): the layer and the head.") from None
-    exists = 0 <= layer < L and 0 <= head < A
-    expect(exists, f"There are {L} layers and {A} heads, both counted from 0, so {layer}-{head} does not exist.")
-    return layer, head
-
-
 def as_heads(answer, L: int, A: int) -> list[tuple[int, int]]:
     """Return one head, or a list of several, as a list."""
     several = isinstance(answer, (tuple, list)) and any(isinstance(one, (tuple, list)) for one in answer)
     return [as_head(one, L, A) for one in (answer if several else [answer])]
-
-
-def numbers_in(text: str) -> list[str]:
-    """Return layer and head from text, by name as in "head 3 of layer 5" or "L5H3", or else in order."""
-    by_name = [re.search(rf"(?i){name}[\s:=#]*(\d+)", text) for name in ("l(?:ayer)?", "h(?:ead)?")]
-    if all(by_name):
-        return [found[1] for found in by_name]
-    return re.fullmatch(r"\s*\(?(\d+)\s*[-–.,:/ ]\s*(\d+)\)?\s*", text).groups()
 
 
 comparison(
@@ -177,13 +142,6 @@ def rule_for_a_head(answer):
             f"itself, the largest weight is {'' if found else 'not '}there. Yours says otherwise.",
         )
     return ""
-
-
-def largest_is(rows: Tensor, key: int, left_out: list[int]) -> Tensor:
-    """Return whether a row's largest weight, some places left out, is the key's, as 0 and 1."""
-    rows = rows.clone()
-    rows[..., left_out] = -1
-    return (rows.argmax(dim=-1) == key).double()
 
 
 WRONG_RULES = functions(

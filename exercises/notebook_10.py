@@ -20,7 +20,7 @@ from exercises.framework import (
     expect_tensor,
     readers_frames,
 )
-from exercises.notebook_07 import as_head, largest_is, read_weights
+from exercises.heads import as_head, largest_is, read_weights
 
 PLACES = ("The {r} and {p} were gone.", "We saw {p} beside the {r}.")
 BETWEEN = ("old ", "very beautiful ")

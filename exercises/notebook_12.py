@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import BertConfig, BertLMHeadModel, MinPLogitsWarper
 
 from exercises.arrays import run_on_copies
+from exercises.attention import Parts, returned_pair
 from exercises.comparison import name_the_mistake
 from exercises.framework import (
     CHANGES_INPUT,
@@ -24,7 +25,6 @@ from exercises.framework import (
     expect_tensor,
 )
 from exercises.mistakes import functions
-from exercises.notebook_04 import Parts, returned_pair
 
 
 @exercise("12.1", points=2)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from exercises.arrays import run_on_copies
+from exercises.attention import expect_no_additive
 from exercises.framework import (
     Hint,
     as_number,
@@ -61,15 +62,6 @@ def mask_of_blocks(answer):
 def block_mask(lengths: list[int]) -> Tensor:
     """Return a mask (N, N) that is True where two tokens of a row belong to the same text."""
     return torch.block_diag(*(torch.ones(length, length) for length in lengths)) == 1
-
-
-def expect_no_additive(result: Tensor, wanted: Tensor) -> None:
-    """Raise `Hint` for a mask with 0 where a token may look and much below 0 elsewhere."""
-    additive = result.dtype != torch.bool and torch.equal(result == 0, wanted) and (result[~wanted] < -1).all()
-    expect(
-        not additive or wanted.all(),
-        "The positions are right, but this mask, with 0 where a token may look, would be added. Return booleans.",
-    )
 
 
 prediction(

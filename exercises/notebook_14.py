@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from exercises.attention import expect_no_additive
 from exercises.comparison import expect_own, name_the_mistake
 from exercises.framework import (
     CHANGES_INPUT,
@@ -21,7 +22,6 @@ from exercises.framework import (
     expect_tensor,
 )
 from exercises.mistakes import functions
-from exercises.notebook_13 import expect_no_additive
 from exercises.prediction import prediction
 
 

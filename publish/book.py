@@ -18,11 +18,11 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
+import matplotlib as mpl
 import nbformat
 from docutils import nodes
 
 from exercises.parts import DRAWING
-from publish import fonts
 from publish.browser import find_browser, open_browser
 from publish.notebooks import (
     FENCED,
@@ -39,6 +39,7 @@ from publish.screenshots import PNG, add_screenshots
 from publish.website import BUILD, WEB, group_by_folder, mathjax, read_for_display, relink
 from utils.support.colours import FACE, LETTERS, LIGHT, MONOSPACE, SMALL
 
+FONTS = Path(mpl.get_data_path(), "fonts", "ttf")  # matplotlib's DejaVu Sans has signs that other fonts lack
 NAME = "anatomy-of-a-transformer-encoder"
 XHTML, OPF = "http://www.w3.org/1999/xhtml", "http://www.idpf.org/2007/opf"
 INSTALL_EPUBCHECK = "to check the EPUB, install epubcheck (apt install epubcheck, or brew install epubcheck)"
@@ -69,14 +70,6 @@ CONTENTS = """
 :maxdepth: 1
 
 {names}
-```
-"""
-FONTS = """# Fonts
-
-The book holds these fonts, or the characters of them that it shows, so that every device can print them.
-
-```text
-{licences}
 ```
 """
 DRAW = """formulas => Promise.all(formulas.map(async ([tex, display]) => {
@@ -203,37 +196,22 @@ def run_sphinx(source: Path, work: Path) -> Path:
     for folder in ("epub", "settings"):
         shutil.rmtree(work / folder, ignore_errors=True)
     settings = Path(shutil.copytree(WEB / "book", work / "settings"))
-    made = fonts.make_fonts(characters(source), settings / "static", BUILD / "npm")
-    if made.missing:
-        print(f"A reading device needs fonts of its own for these characters: {' '.join(sorted(made.missing))}")
-    (source / "fonts.md").write_text(FONTS.format(licences=made.licences), "utf-8")
+    shutil.copy(FONTS / "DejaVuSans.ttf", settings / "static")
+    licence = (FONTS / "LICENSE_DEJAVU").read_text("utf-8")
+    (source / "fonts.md").write_text(f"# Fonts\n\nThe book holds this font.\n\n```text\n{licence}\n```\n", "utf-8")
     with (source / "index.md").open("a", encoding="utf-8") as start:
         start.write(CONTENTS.format(caption="Appendix: fonts", names="fonts"))
     style = settings / "static" / "book.css"
-    style.write_text(made.rules() + fill_in_values(style.read_text("utf-8"), signs=made.families()), "utf-8")
+    style.write_text(fill_in_values(style.read_text("utf-8")), "utf-8")
     command = [sys.executable, "-m", "sphinx", "-q", "-E", "-b", "epub", "-c", str(settings)]
     command += ["-d", str(work / "doctrees"), str(source), str(work / "epub")]
     subprocess.run(command, check=True, cwd=ROOT)
     return work / "epub"
 
 
-def characters(source: Path) -> set[str]:
-    """Return the characters in the cells of notebooks in a folder, and in their text output."""
-    shown = set()
-    for path in source.rglob("*.ipynb"):
-        for cell in nbformat.read(path, as_version=4).cells:
-            outputs = cell.get("outputs", [])
-            shown.update(cell.source, *(output.get("text", "") for output in outputs))
-            shown.update(*(output.get("data", {}).get("text/plain", "") for output in outputs))
-    return shown - set("\n\t")
-
-
-def fill_in_values(sheet: str, **others: str) -> str:
-    """Return a style sheet with the values of the colour table, because reading devices may know no CSS variables.
-
-    `others` are the values of further variables.
-    """
-    values = LIGHT | others | {"face": FACE, "monospace": MONOSPACE, "small": f"{SMALL / LETTERS:.2f}em"}
+def fill_in_values(sheet: str) -> str:
+    """Return a style sheet with the values of the colour table, because reading devices may know no CSS variables."""
+    values = LIGHT | {"face": FACE, "monospace": MONOSPACE, "small": f"{SMALL / LETTERS:.2f}em"}
     return re.sub(r"var\(--(\w+)\)", lambda variable: values[variable[1]], sheet)
 
 

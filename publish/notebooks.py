@@ -20,7 +20,6 @@ from tqdm.auto import tqdm
 from traitlets.config import Config
 
 from publish.screenshots import add_screenshots, reduce_colours
-from utils import BUILT
 from utils.support.files import write_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,6 +40,7 @@ MINUTES = re.compile(r"^Read \d+ minutes, with exercises \d+", re.MULTILINE)
 MARK = re.compile(r"^## \d:\d\d (?=· )", re.MULTILINE)  # how a heading begins that says when a reader arrives there
 # begins the finished code of an exercise, which is closed on GitHub as well
 OUR_VERSION = "<summary><b>Our version</b></summary>"
+BUILT_IN = re.compile(r"Built in notebook (\d\d), (exercise [\d.]*\d|proof [\d.]*\d|section “[^”]*”)")
 OUR_VERSION_BLOCK = re.compile(rf"<details>\s*{OUR_VERSION}.*?</details>", re.DOTALL)
 FENCED = re.compile(r"(?<=^```python\n).+?(?=\n```$)", re.MULTILINE | re.DOTALL)
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
@@ -332,10 +332,20 @@ def strip_docstrings(node: ast.stmt, lines: list[str]) -> list[str]:
 
 def read_module(module: str) -> str:
     """Return the source of a module of utils."""
-    path = ROOT / "utils" / f"{module}.py"
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: correct its name in BUILT, utils/__init__.py")
-    return path.read_text("utf-8")
+    return (ROOT / "utils" / f"{module}.py").read_text("utf-8")
+
+
+def read_built() -> dict[str, dict[str, dict[str, str]]]:
+    """Return the definitions that each notebook builds, by module, with their places, as their docstrings name them."""
+    found = {}
+    for path in sorted((ROOT / "utils").glob("*.py")):
+        for name, node in definitions(path.read_text("utf-8")):
+            if place := BUILT_IN.search(" ".join(((has_docstring(node) and ast.get_docstring(node)) or "").split())):
+                found.setdefault(place[1], {}).setdefault(path.stem, {})[name] = place[2]
+    return found
+
+
+BUILT = read_built()
 
 
 def utils_definitions(path: Path) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
@@ -19,6 +20,7 @@ from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
 from exercises.parts import DRAWING
+from publish import misconceptions
 from publish.badges import current, link_to
 from publish.notebooks import (
     FOLDERS,
@@ -39,7 +41,6 @@ from utils.support.colours import fill_in
 from utils.support.files import replacement
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
-MISCONCEPTIONS = BUILD / "misconceptions.md"  # written by tests.exercises.misconceptions
 WEB = Path(__file__).parent / "web"
 JOBS = 2  # kernels at a time
 OTHER_COMMANDS = {"slides", "book"}  # folders of the site that `make slides` and `make book` write
@@ -50,14 +51,20 @@ HEADING = re.compile(r"^#{1,4} (.*)", re.MULTILINE)
 LABEL = re.compile(r"""(title|xlabel|ylabel)(?:=|\()f?(["'])(.*?)\2""")  # in the code that draws a figure
 FILM = re.compile(r"!\[[^\]]*\]\([^)]*\.gif\)")  # of the README, which cannot show the view itself
 REMOTE_PICTURE = re.compile(r"!\[([^\]]*)\]\(https?:[^)]*\)")
-EXPLORER_LINK = (  # under the start page's title, and above a notebook's boxes for a reader's own sentences
-    '<p><a href="{}explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
-    "real numbers, and your own sentence, computed in your browser.</p>"
-)
-TYPE_BERT_LINK = (
-    '<p><a href="type_bert.html"><strong>Type the line that makes BERT look</strong></a>: a quarter of an hour, here '
-    "in your browser, and the real model runs with your line.</p>"
-)
+EXPLORER = "explorer.html"
+# Pages that need npm, by name: the module whose `build` writes each, and the link under the start page's title.
+NPM_PAGES = {
+    "type_bert.html": (
+        "publish.type_bert.build",
+        '<p><a href="{}type_bert.html"><strong>Type the line that makes BERT look</strong></a>: a quarter of an hour, '
+        "here in your browser, and the real model runs with your line.</p>",
+    ),
+    EXPLORER: (
+        "explorer.explorer",  # its link is above a notebook's boxes for a reader's own sentences, too
+        '<p><a href="{}explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
+        "real numbers, and your own sentence, computed in your browser.</p>",
+    ),
+}
 ACCESSIBILITY_FIXES = {  # for screen readers: what the HTML of Sphinx and its theme lacks
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<summary aria-label="Toggle hidden content">': "<summary>",
@@ -232,40 +239,29 @@ def group_by_folder(names: list[str]) -> dict[str, list[str]]:
     }
 
 
-def start_page(
-    readme: Path, places: list[str], explored: bool, taught: bool = False, opening: str = "", runs: bool = False
-) -> str:
-    """Return the README with a table of all pages and, if `explored`, a link to explorer.html under its title.
+def start_page(readme: Path, places: list[str], extras: Collection[str] = (), opening: str = "") -> str:
+    """Return the README with a table of all pages and, under its title, links to the NPM_PAGES that are in `extras`.
 
-    `opening` is the HTML of the view that takes the place of the README's film; `runs` adds a link to type_bert.html.
+    `opening` is the HTML of the view that takes the place of the README's film.
     """
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
     if opening:
         start = FILM.sub(lambda _: opening, start)
-    for link in [TYPE_BERT_LINK] * runs + [EXPLORER_LINK.format("")] * explored:
-        start = start.replace("\n", f"\n\n{link}\n", 1)
+    for name, (_, link) in NPM_PAGES.items():
+        if name in extras:
+            start = start.replace("\n", f"\n\n{link.format('')}\n", 1)
     names = [place.removesuffix(".ipynb") for place in places]
-    pages_of = group_by_folder(names) | {"For teachers": ["misconceptions"] * taught}
+    pages_of = group_by_folder(names) | {"For teachers": ["misconceptions"]}
     for caption, pages in pages_of.items():
         if pages:
             start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
     return start
 
 
-def write_sources(
-    copies: list[Path],
-    readme: Path,
-    source: Path,
-    images: Path,
-    explored: bool = False,
-    misconceptions: str = "",
-    runs: bool = False,
-) -> None:
+def write_sources(copies: list[Path], readme: Path, source: Path, images: Path, extras: Collection[str] = ()) -> None:
     """Write the sources for Sphinx: the README as start page, the notebooks with their links, and the views.
 
-    If `explored`, explorer.html will be next to the start page, which links to it; so do the boxes for a reader's own
-    sentences, which need a kernel. If `runs`, the start page links to type_bert.html, too. `misconceptions` is the text
-    of that page, or empty.
+    `extras` are the NPM_PAGES that will be next to the start page.
     """
     shutil.rmtree(source, ignore_errors=True)
     views = source / "_static" / "views"
@@ -276,7 +272,7 @@ def write_sources(
     shutil.copy(DRAWING, source / DRAWING.parent.name)
     places, opening = {path: f"notebooks/{place_of(path)}" for path in copies}, ""
     for path, place in places.items():
-        link = EXPLORER_LINK.format("../" * place.count("/")) if explored else ""
+        link = NPM_PAGES[EXPLORER][1].format("../" * place.count("/")) if EXPLORER in extras else ""
         notebook = read_for_display(path, above_boxes=link)
         shown = extract_views(notebook, path.stem, views)
         if place.startswith("notebooks/00"):  # not its proofs and solutions
@@ -294,11 +290,10 @@ def write_sources(
             if reveals_answer(cell):
                 cell.outputs = []  # the box after it shows them
         nbformat.write(notebook, source / place)
-    start = start_page(readme, list(places.values()), explored, bool(misconceptions), opening, runs)
+    start = start_page(readme, list(places.values()), extras, opening)
     (source / "index.md").write_text(start, "utf-8")
-    if misconceptions:
-        page = relink(misconceptions, ".", lambda link: link in places.values())
-        (source / "misconceptions.md").write_text(page, "utf-8")
+    page = relink(misconceptions.page(), ".", lambda link: link in places.values())
+    (source / "misconceptions.md").write_text(page, "utf-8")
     shutil.copy(mathjax(), source / "_static" / MATHJAX)
 
 
@@ -313,35 +308,22 @@ def mathjax() -> Path:
     return path
 
 
-def make_explorer(copies: list[Path], folder: Path) -> Path | None:
-    """Build explorer.html and type_bert.html, and return their folder, or None if it has neither.
-
-    A page whose runtime npm cannot install is left out, and the reason is printed.
-    """
-    from explorer import explorer  # imported here, because slides do not need its packages
-    from publish.type_bert import build as type_bert
-
+def make_npm_pages(copies: list[Path], folder: Path) -> None:
+    """Write the NPM_PAGES into a folder; print why one is left out, if npm cannot install its runtime."""
     pages = {number_of(path): f"notebooks/{path.stem}.html" for path in copies if path.parent.name not in FOLDERS}
     shutil.rmtree(folder, ignore_errors=True)
-    for name, make in (("explorer.html", explorer.build), (type_bert.PAGE, type_bert.build)):
+    folder.mkdir(parents=True)
+    for name, (module, _) in NPM_PAGES.items():  # imported here, because slides do not need their packages
         try:
-            make(folder, BUILD / "npm", pages)
+            importlib.import_module(module).build(folder, BUILD / "npm", pages)
         except OSError as error:
             print(f"{name} is left out: {error}")
-    return folder if folder.exists() else None
 
 
-def build(
-    copies: list[Path],
-    site: Path,
-    work: Path,
-    readme: Path = ROOT / "README.md",
-    explorer: Path | None = None,
-    misconceptions: str = "",
-) -> None:
-    """Build the site from executed notebooks, with the pages in `explorer`; the old site stays until the end."""
-    explored, runs = (bool(explorer) and (explorer / name).exists() for name in ("explorer.html", "type_bert.html"))
-    write_sources(copies, readme, work / "source", NOTEBOOKS / "images", explored, misconceptions, runs)
+def build(copies: list[Path], site: Path, work: Path, extras: Path | None = None) -> None:
+    """Build the site from executed notebooks, with the pages in `extras`; the old site stays until the end."""
+    found = {path.name for path in extras.glob("*.html")} if extras else set()
+    write_sources(copies, ROOT / "README.md", work / "source", NOTEBOOKS / "images", found)
     shutil.rmtree(work / "html", ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
     command += ["-d", str(work / "doctrees"), str(work / "source"), str(work / "html")]
@@ -354,8 +336,8 @@ def build(
     shutil.copytree(work / "source" / "_static", work / "html" / "_static", dirs_exist_ok=True)
     style = work / "html" / "_static" / "site.css"
     style.write_text(fill_in(style.read_text("utf-8")), "utf-8")
-    if explorer:
-        shutil.copytree(explorer, work / "html", dirs_exist_ok=True)
+    if extras:
+        shutil.copytree(extras, work / "html", dirs_exist_ok=True)
     replace_site(site, work / "html")
 
 
@@ -371,17 +353,12 @@ def replace_site(site: Path, new: Path) -> None:
 def main() -> None:
     """Execute all notebooks, build the site and print its size."""
     copies = execute(notebook_paths([]))
-    explorer = make_explorer(copies, BUILD / "explorer")
-    misconceptions = MISCONCEPTIONS.read_text("utf-8") if MISCONCEPTIONS.exists() else ""
-    build(copies, SITE, BUILD, explorer=explorer, misconceptions=misconceptions)
+    make_npm_pages(copies, BUILD / "explorer")
+    build(copies, SITE, BUILD, BUILD / "explorer")
     files = [path for path in SITE.rglob("*") if path.is_file() and not OTHER_COMMANDS & {*path.parts}]
     size = sum(path.stat().st_size for path in files)
     print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")
-    if explorer:
-        print(
-            "explorer.html and type_bert.html compute when the site is served: "
-            "python -m http.server --bind 127.0.0.1 -d site"
-        )
+    print("explorer.html and type_bert.html compute when served: python -m http.server --bind 127.0.0.1 -d site")
 
 
 if __name__ == "__main__":

@@ -19,16 +19,31 @@ import pytest
 import torch
 from transformers import BertConfig
 
-from publish.tiny import TINY, tiny_tokenizer, write_vocabulary  # noqa: F401 - tests import them from here
 from utils.classifier import TransformerForSequenceClassification
+from utils.tokenization import WordPieceTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 WINDOW = {"width": 1300, "height": 900}  # of the tests in a browser
 SENTENCE = "I called Ian. I got his answering machine."
 CASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "A", "##b"]
+TINY = {"hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 20}
+TINY |= {"vocab_size": 50, "max_position_embeddings": 16}
 SMALL = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 16}
 SMALL |= {"vocab_size": 30, "max_position_embeddings": 10}
 unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals, limits and users")
+
+
+def tiny_tokenizer(size: int = TINY["vocab_size"]) -> WordPieceTokenizer:
+    """Return a tokenizer of the special tokens, letters and numbers, with a vocabulary of this size."""
+    words = [*"abcdefghijklmnopqrstuvwxyz", *(str(number) for number in range(size))]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words][:size]
+    return WordPieceTokenizer({token: number for number, token in enumerate(tokens)})
+
+
+def write_vocabulary(folder: Path, tokens: Sequence[str], lowercase: bool = True) -> None:
+    """Write a tokenizer with these tokens, in files that every release of transformers reads."""
+    (folder / "vocab.txt").write_text("\n".join(tokens), "utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase}), "utf-8")
 
 
 def filled(number: float) -> TransformerForSequenceClassification:

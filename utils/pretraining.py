@@ -1,4 +1,4 @@
-"""Pretrain a tiny BERT on film reviews with masked words, then on pairs of texts. Used in notebook 11.
+"""Pretrain a tiny BERT on film reviews with masked words. Used in notebook 11.
 
 `scripts/pretrain.py` runs this from the command line, and resumes a run that was stopped.
 """
@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import count, islice
 from string import ascii_lowercase, digits
 from typing import BinaryIO
@@ -18,14 +17,12 @@ from tokenizers.implementations import BertWordPieceTokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
-from utils.search import mean_pooling
-from utils.support.batches import collate, device_of, evaluation_mode, model_ids, split_into_chunks
+from utils.support.batches import device_of, evaluation_mode, split_into_chunks
 from utils.support.characters import CJK_RANGES, drop_surrogates, in_ranges
 from utils.support.checks import SPECIAL_TOKENS, check_settings, check_size, check_texts, each_text
 from utils.tokenization import WordPieceTokenizer, pre_tokenize
-from utils.training import Evaluation, History, loss_sums, make_optimizer, summarize, train_epoch
+from utils.training import Evaluation, loss_sums, summarize
 
 TINY = {
     "vocab_size": 2000,
@@ -41,9 +38,6 @@ TINY = {
 MAX_VOCAB_SIZE = 10**6  # the library allocates memory for all of them
 EVAL_MASKING_RATE = 0.15  # of the words are selected in evaluation, independent of training
 WINDOW = 8192  # rows are shuffled within windows, so the first batches need only the first texts
-TEMPERATURE = 0.05  # divides cosines before softmax, as for the default checkpoint
-
-
 # Text as rows
 
 
@@ -174,89 +168,15 @@ def masked_lm_loss(model: nn.Module, hidden: Tensor, labels: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def evaluate_masked(model: TransformerForMaskedLM, tokenizer, rows: Tensor, seed: int = 0) -> Evaluation:
+def evaluate_masked(model: TransformerForMaskedLM, tokenizer, rows: Tensor) -> Evaluation:
     """Return loss and accuracy on a masked part of rows (N, S) of ids, in evaluation mode.
 
     Masks 15 % of the words, whatever the model was trained with. ValueError for rows without a word.
     """
-    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(seed))
+    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(0))
     total = torch.zeros(3)
     with evaluation_mode(model):
         for ids, wanted in zip(hidden.split(64), labels.to(device_of(model)).split(64), strict=True):
             logits = model(ids.to(device_of(model)), where=wanted != -100)
             total += loss_sums(logits, wanted[wanted != -100]).cpu()
     return summarize(total)
-
-
-# Pairs of texts
-
-
-def text_pairs(texts: Iterable[str], words: int = 30) -> list[tuple[str, str]]:
-    """Return the first `words` words and the next `words` of each text that is long enough, as pairs that match."""
-    split = [text.split() for text in each_text(texts)]
-    return [(" ".join(each[:words]), " ".join(each[words : 2 * words])) for each in split if len(each) >= 2 * words]
-
-
-def contrastive_loss(encoder: nn.Module, pairs: Sequence[tuple[list[int], list[int]]]) -> Tensor:
-    """Return the `loss_sums` of matching each first text with its second among all second texts of the batch, (3,).
-
-    Henderson et al. 2017: the second texts of the other pairs are the wrong answers.
-    """
-    first, second = (mean_vectors(encoder, rows) for rows in zip(*pairs, strict=True))
-    scores = first @ second.T / TEMPERATURE  # (B, B)
-    return loss_sums(scores, torch.arange(len(pairs), device=scores.device))
-
-
-def mean_vectors(encoder: nn.Module, rows: Sequence[list[int]]) -> Tensor:
-    """Return one unit vector per row of ids, (B, H): the normalized mean of its token vectors."""
-    batch = collate(rows, device_of(encoder))
-    states = encoder(**batch).last_hidden_state
-    return F.normalize(mean_pooling(states, batch["attention_mask"]), dim=-1)
-
-
-def train_contrastive(
-    encoder: TransformerEncoder, tokenizer, texts: Sequence[str] | Sequence[tuple[str, str]], batch_size: int = 32
-) -> History:
-    """Train an encoder in place on texts or on pairs of texts, each once and in order; return the loss of each step.
-
-    The learning rate grows with the square root of the batch size, since larger batches leave fewer steps.
-
-    Parameters:
-        encoder: the model to train, on any device; it is in evaluation mode at the end.
-        tokenizer: ours or transformers' own, of the same vocabulary. Texts are truncated to the model's positions.
-        texts: pairs of texts that have to match, or single texts. A single text has to match itself, read again with
-            other dropout (Gao et al. 2021, SimCSE), so ValueError if the encoder has no dropout.
-        batch_size: texts or pairs per step; each is compared with all others of its batch.
-    """
-    check_size("batch_size", batch_size, minimum=2)
-    alone = all(isinstance(text, str) for text in texts)
-    if alone and not has_dropout(encoder):
-        raise ValueError(
-            "without dropout a text read twice is the same: build the encoder with hidden_dropout_prob and "
-            "attention_probs_dropout_prob of 0.1, or pass pairs"
-        )
-    sides = [texts, texts] if alone else split_pairs(texts)
-    pairs = [*zip(*(model_ids(side, encoder, tokenizer) for side in sides), strict=True)]
-    if len(pairs) == 1:
-        raise ValueError("a single text has no other to differ from: pass at least two texts or pairs")
-    starts = range(0, len(pairs) - 1, batch_size)  # a last pair alone has nothing to learn from: it joins the others
-    batches = [pairs[start : len(pairs) if start == starts[-1] else start + batch_size] for start in starts]
-    optimizer, schedule = make_optimizer(encoder, 2e-4 * batch_size**0.5, len(batches))
-    history, loss = History(), partial(contrastive_loss, encoder)
-    train_epoch(encoder, batches, loss, optimizer, schedule, history, disable=True)
-    encoder.eval()
-    return history
-
-
-def split_pairs(pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Return the first and the second texts of pairs. TypeError for anything but pairs of strings."""
-    for number, pair in enumerate(pairs):
-        if not isinstance(pair, (tuple, list)) or [type(text) for text in pair] != [str, str]:
-            raise TypeError(f"text {number} is {pair!r:.80}: pass texts, or pairs of two texts, not both")
-    return [[*side] for side in zip(*pairs, strict=True)]
-
-
-def has_dropout(encoder: nn.Module) -> bool:
-    """Return whether an encoder uses dropout in training."""
-    config = encoder.config
-    return config.hidden_dropout_prob > 0 or config.attention_probs_dropout_prob > 0

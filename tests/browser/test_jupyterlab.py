@@ -7,9 +7,9 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from publish.jupyterlab import run_all, serve_jupyterlab
 from tests.browser import figure_examples as figures
 from tests.browser import reader
+from tests.browser.jupyterlab import run_all, serve_jupyterlab
 from tests.browser.views_notebook import EXPLORE, FIGURES, LAYERS, VIEWS, write_notebook
 from tests.helpers import ROOT
 

@@ -16,10 +16,10 @@ import nbformat
 import pytest
 
 from publish import notebooks
+from publish.notebooks import BUILT
 from publish.screenshots import PAGE, PNG
 from publish.website import anchor
 from tests.helpers import ROOT
-from utils import BUILT
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 PROOFS = sorted((ROOT / "notebooks" / "proofs").glob("*.ipynb"))
@@ -101,7 +101,8 @@ def built(path: Path) -> dict[str, dict[str, str]]:
             section = next(reversed(re.findall(r"(?m)^#+ (.*)", cell.source)), section)
         for name, code in itertools.chain.from_iterable(map(top_level, finished_code(cell))):
             for module in (module for module in modules if modules[module].get(name) == code and not name.isupper()):
-                found.setdefault(module, {})[name] = section
+                place = re.match(r"exercise [\d.]*\d|proof .*", section.lower())
+                found.setdefault(module, {})[name] = place[0] if place else f"section “{section}”"
     return found
 
 

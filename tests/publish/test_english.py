@@ -35,7 +35,7 @@ SCANNED += [f"tests/{name}.py" for name in ("conftest", "helpers", "progress", "
 FILES = sorted({path for pattern in SCANNED for path in ROOT.glob(pattern)})
 # Quotations: headings, sentences, goals and open questions of notebooks, messages, and the sentences of an exercise.
 QUOTED = re.compile(
-    r"“[^”\n]*”|\n  1\. [^\n]*|\n## Goals and the exercises[\s\S]*|<!-- bad input[\s\S]*<!-- end of bad input -->"
+    r"“[^”\n]*”|\n  1\. [^\n]*|\n## Goals and the exercises[\s\S]*"
     r"|\nPLACES = [^\n]*"
 )
 

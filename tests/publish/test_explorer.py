@@ -75,21 +75,19 @@ def test_site_omits_explorer_if_npm_fails(tmp_path, monkeypatch, capsys, program
     monkeypatch.setattr(npm.shutil, "which", lambda name: program)
     monkeypatch.setattr(npm.subprocess, "run", lambda *command, **options: failed)
     monkeypatch.setattr(website, "BUILD", tmp_path / "build")
-    assert website.make_explorer([], tmp_path / "explorer") is None
+    website.make_npm_pages([], tmp_path / "explorer")
     lines = capsys.readouterr().out.splitlines()
     other = reason.replace("onnxruntime-web 1.30.0", "pyodide 314.0.7")
-    assert lines == [f"explorer.html is left out: {reason}", f"type_bert.html is left out: {other}"]
-    assert not (tmp_path / "explorer").exists()
+    assert lines == [f"type_bert.html is left out: {other}", f"explorer.html is left out: {reason}"]
+    assert not [*(tmp_path / "explorer").glob("*.html")]
 
 
-@pytest.mark.parametrize(("explored", "runs"), [(True, False), (False, True)])
-def test_start_page_links_only_to_pages_that_are_built(tmp_path, explored, runs):
+@pytest.mark.parametrize("built", website.NPM_PAGES)
+def test_start_page_links_only_to_pages_that_are_built(tmp_path, built):
     pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
     (tmp_path / "README.md").write_text("# Title\n\ntext\n", "utf-8")
     (tmp_path / "images").mkdir()
-    folders = tmp_path / "source", tmp_path / "images"
-    website.write_sources([], tmp_path / "README.md", *folders, explored, runs=runs)
+    website.write_sources([], tmp_path / "README.md", tmp_path / "source", tmp_path / "images", [built])
     start = (tmp_path / "source" / "index.md").read_text("utf-8")
-    assert ('href="explorer.html"' in start) == explored
-    assert ('href="type_bert.html"' in start) == runs
+    assert [name for name in website.NPM_PAGES if f'href="{name}"' in start] == [built]
     assert start.startswith("# Title\n")

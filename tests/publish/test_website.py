@@ -215,8 +215,8 @@ def test_widgets_link_to_the_explorer(tmp_path):
     nbformat.write(notebook, tmp_path / "05_a.ipynb")
     (tmp_path / "README.md").write_text("# Start", "utf-8")
     (tmp_path / "images").mkdir()
-    for explored in (True, False):
+    for extras in ([website.EXPLORER], []):
         source = tmp_path / "source"
-        website.write_sources([tmp_path / "05_a.ipynb"], tmp_path / "README.md", source, tmp_path / "images", explored)
+        website.write_sources([tmp_path / "05_a.ipynb"], tmp_path / "README.md", source, tmp_path / "images", extras)
         (shown,) = nbformat.read(source / "notebooks" / "05_a.ipynb", as_version=4).cells
-        assert ('href="../explorer.html"' in shown.outputs[0].data["text/html"]) == explored
+        assert ('href="../explorer.html"' in shown.outputs[0].data["text/html"]) == bool(extras)

@@ -24,7 +24,7 @@ def small() -> TransformerEncoder:
     return shaken(TransformerEncoder(BertConfig(**sizes, vocab_size=30)), std=0.5)
 
 
-EVERYTHING = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
+EVERYTHING = {"output_attentions": True}
 
 
 @pytest.fixture
@@ -113,9 +113,9 @@ def test_export_rejects_unsupported_models(model, tmp_path):
 
 def test_classifier_export_rejects_other_outputs(tmp_path):
     model = TransformerForSequenceClassification(BertConfig(**SMALL))
-    message = r"returns only logits, without output_queries_keys: export its \.encoder$"
+    message = r"returns only logits, without output_attentions: export its \.encoder$"
     with pytest.raises(ValueError, match=message):
-        export_onnx(model, tmp_path / "model.onnx", output_queries_keys=True)
+        export_onnx(model, tmp_path / "model.onnx", output_attentions=True)
 
 
 def test_export_refuses_more_than_two_gigabytes(small, tmp_path, monkeypatch):

@@ -53,9 +53,7 @@ def draw_histogram(**options):
 
 
 def draw_boxes(**options):
-    boxes(
-        [["he", "ran"], ["she"]], {"pale blue": [(1, 0)]}, names={"pale blue": "right"}, below={(1, 0): "he"}, **options
-    )
+    boxes([["he", "ran"], ["she"]], {"pale blue": [(1, 0)]}, below={(1, 0): "he"}, **options)
 
 
 def draw_ladder(**options):

@@ -15,27 +15,14 @@ import torch
 from accelerate import Accelerator
 from safetensors.torch import load_file, save_file
 from tokenizers.implementations import BertWordPieceTokenizer
-from torch.nn import functional as F
 from transformers import BertConfig
 
 import pretrain
 from pretrain import CHECKPOINT, STATE_FILE, Run
-from tests.helpers import TINY, at_work_in, names, tiny_tokenizer, unix_only
+from tests.helpers import TINY, at_work_in, names, unix_only
 from utils import pretraining
-from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
-from utils.pretraining import (
-    TEMPERATURE,
-    Settings,
-    contrastive_loss,
-    endless_batches,
-    fill_rows,
-    learn_vocabulary,
-    text_pairs,
-    train_contrastive,
-    train_vocabulary,
-    write_rows,
-)
+from utils.pretraining import Settings, endless_batches, fill_rows, learn_vocabulary, train_vocabulary, write_rows
 from utils.support import files
 from utils.support.tables import read_texts
 
@@ -219,80 +206,6 @@ def test_endless_batches_shuffle_each_epoch(monkeypatch):
 
 
 # From words to texts
-
-
-def test_text_pairs_come_from_texts_that_are_long_enough():
-    assert text_pairs(["a b c d e", "a b c", "  f g\nh i"], words=2) == [("a b", "c d"), ("f g", "h i")]
-
-
-@pytest.mark.long
-def test_train_contrastive_learns_pairs():
-    """Each word has another word as its partner, which cannot be guessed."""
-    torch.manual_seed(0)
-    encoder = TransformerEncoder(BertConfig(**TINY))
-    words = [*tiny_tokenizer().vocab]
-    pairs = [(words[5 + number % 20], words[25 + number % 20]) for number in range(2000)]
-    history = train_contrastive(encoder, tiny_tokenizer(), pairs, batch_size=20)
-    assert len(history.step_losses) == 100
-    assert history.step_losses[0] > 2.5
-    assert history.step_losses[-1] < 1.5
-    assert not encoder.training
-
-
-@pytest.mark.long
-def test_train_contrastive_learns_single_texts():
-    """A text read twice differs from itself at first; training makes it differ more from the others."""
-    torch.manual_seed(0)
-    encoder = TransformerEncoder(BertConfig(**TINY | DROPOUT | {"initializer_range": 0.2}))
-    texts = [f"{one} {other}" for one in "abcde" for other in "fghij"] * 80
-    history = train_contrastive(encoder, tiny_tokenizer(), texts, batch_size=25)
-    first, last = (sum(part) / 10 for part in (history.step_losses[:10], history.step_losses[-10:]))
-    assert len(history.step_losses) == 80
-    assert first > 1.5
-    assert last < 0.8 * first
-    assert not encoder.training
-
-
-def test_train_contrastive_needs_dropout_for_single_texts():
-    none = dict.fromkeys(DROPOUT, 0.0)
-    with pytest.raises(ValueError, match="without dropout a text read twice is the same: build the encoder with"):
-        train_contrastive(TransformerEncoder(BertConfig(**TINY | none)), tiny_tokenizer(), ["a", "b"])
-
-
-@pytest.mark.parametrize(
-    ("texts", "error", "words"),
-    [
-        ([("a", "b"), "c"], TypeError, "text 1 is 'c': pass texts, or pairs of two texts, not both"),
-        ([("a", "b", "c")], TypeError, "text 0 is .*: pass texts, or pairs"),
-        ([("a", 3)], TypeError, "text 0 is .*: pass texts, or pairs"),
-        ([("a", "")], ValueError, "text 0 is empty"),
-        ([], ValueError, "got an empty list"),
-        ([("a", "b")], ValueError, "a single text has no other"),
-    ],
-)
-def test_train_contrastive_refuses_bad_texts(texts, error, words):
-    with pytest.raises(error, match=words):
-        train_contrastive(TransformerEncoder(BertConfig(**TINY | DROPOUT)), tiny_tokenizer(), texts)
-
-
-@pytest.mark.parametrize(("count", "steps"), [(2, 1), (3, 1), (4, 2), (5, 2), (6, 3)])
-def test_train_contrastive_takes_no_step_on_one_pair(count, steps):
-    encoder = TransformerEncoder(BertConfig(**TINY))
-    history = train_contrastive(encoder, tiny_tokenizer(), ([("a", "b"), ("c", "d")] * 3)[:count], batch_size=2)
-    assert len(history.step_losses) == steps
-    assert min(history.step_losses) > 0
-
-
-def test_contrastive_loss_is_the_cross_entropy_of_cosines():
-    torch.manual_seed(0)
-    encoder = TransformerEncoder(BertConfig(**TINY)).eval()
-    rows = [([2, 5, 3], [2, 6, 7, 3]), ([2, 8, 9, 3], [2, 10, 3]), ([2, 11, 3], [2, 12, 3])]
-    loss, right, total = contrastive_loss(encoder, rows)
-    means = [[encoder(torch.tensor([ids])).last_hidden_state[0].mean(dim=0) for ids in pair] for pair in rows]
-    first, second = (F.normalize(torch.stack(side), dim=-1) for side in zip(*means, strict=True))
-    scores = first @ second.T / TEMPERATURE
-    torch.testing.assert_close(loss, F.cross_entropy(scores, torch.arange(3), reduction="sum"))
-    assert (right, total) == ((scores.argmax(dim=1) == torch.arange(3)).sum(), 3)
 
 
 # The command

@@ -32,7 +32,8 @@ from utils.support.checks import (
     check_vocabulary_size,
     raise_if_any,
 )
-from utils.support.files import as_path, package_folder, staging_path
+from utils.support.files import as_path, staging_path
+from utils.support.packages import package_folder
 
 if TYPE_CHECKING:
     from transformers import BertModel, PreTrainedModel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from utils.support.files import package_folder
+from utils.support.packages import package_folder
 from utils.support.tables import check_columns, check_filled, plain_file, read_csv, read_table
 
 if TYPE_CHECKING:

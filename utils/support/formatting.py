@@ -49,17 +49,17 @@ def restore_formatting(words: Sequence[str], labels: Sequence[int]) -> str:
     return " ".join(marked)
 
 
-def opening_passages(reviews: Sequence[str], min_words: int = 8, max_words: int = 40) -> list[TaggedText]:
-    """Return the first sentences of each review, up to `max_words` words; skip those with fewer than `min_words`."""
+def opening_passages(reviews: Sequence[str]) -> list[TaggedText]:
+    """Return the first sentences of each review, up to 40 words; skip those with fewer than 8."""
     passages = []
     for review in reviews:
         words = []
         for sentence in re.split(r"(?<=[.!?])\s+", review):
-            if len(words) + len(sentence.split()) > max_words:
+            if len(words) + len(sentence.split()) > 40:
                 break
             words += sentence.split()
         labelled = strip_formatting(" ".join(words))
-        if len(labelled.words) >= min_words:
+        if len(labelled.words) >= 8:
             passages.append(labelled)
     return passages
 

@@ -7,14 +7,14 @@ import numpy as np
 from scipy.stats import bootstrap, t
 
 
-def bootstrap_interval(values: Sequence[float], seed: int = 0, samples: int = 2000) -> tuple[float, float]:
+def bootstrap_interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of a mean (Efron 1979), computed by scipy.
 
     It is too narrow for fewer than ten values: use `t_interval`. ValueError for fewer than two values, and for values
     that are not finite.
     """
     values = as_values(values)
-    options = {"n_resamples": samples, "confidence_level": 0.95, "method": "percentile"}
+    options = {"n_resamples": 2000, "confidence_level": 0.95, "method": "percentile"}
     interval = bootstrap((values,), np.mean, **options, random_state=seed).confidence_interval
     return float(interval.low), float(interval.high)
 

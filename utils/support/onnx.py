@@ -38,31 +38,18 @@ class OnnxOutputs(nn.Module):
         return tuple(torch.stack(x) if isinstance(x, tuple) else x for x in outputs if x is not None)
 
 
-def export_onnx(
-    model: nn.Module,
-    path: str | os.PathLike,
-    *,
-    output_attentions: bool = False,
-    output_hidden_states: bool = False,
-    output_queries_keys: bool = False,
-) -> Path:
+def export_onnx(model: nn.Module, path: str | os.PathLike, *, output_attentions: bool = False) -> Path:
     """Export an encoder, or a model with an encoder, as an ONNX file, and return its path.
 
     Inputs are input_ids, attention_mask (1 = real token) and token_type_ids, int64 (B, S) for any B and any S up to the
     model's positions. The file does not check their values: a row whose mask is 0 everywhere, which the model refuses,
     gets meaningless vectors (in onnxruntime finite ones, or NaN in a file with attentions). Outputs are the logits of a
-    model with a head, or an encoder's last_hidden_state (B, S, H) and what the options add: hidden_states
-    (L + 1, B, S, H), attentions (L, B, A, S, S), queries and keys (L, B, A, S, D). The export is in evaluation mode,
-    and the model's own mode stays. The file is written atomically: OSError if that fails. TypeError for any other
-    model, ValueError for outputs that the model does not have, and for weights that are not finite, not float32 or
-    larger than 2 GB.
+    model with a head, or an encoder's last_hidden_state (B, S, H) and, if requested, attentions (L, B, A, S, S). The
+    export is in evaluation mode, and the model's own mode stays. The file is written atomically: OSError if that fails.
+    TypeError for any other model, ValueError for outputs that the model does not have, and for weights that are not
+    finite, not float32 or larger than 2 GB.
     """
-    requested = {
-        "output_hidden_states": output_hidden_states,
-        "output_attentions": output_attentions,
-        "output_queries_keys": output_queries_keys,
-    }
-    options = {name: True for name, wanted in requested.items() if wanted}
+    options = {"output_attentions": True} if output_attentions else {}
     names = output_names(model, options)
     check_size("max_position_embeddings", model.config.max_position_embeddings, minimum=2)
     for name, weight in model.named_parameters():

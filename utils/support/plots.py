@@ -16,7 +16,7 @@ import torch
 from matplotlib import colormaps, cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, get_named_colors_mapping
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Rectangle
 
 from utils.support.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, SMALL, TINTS, TITLE, WIDTH
 
@@ -208,14 +208,11 @@ def bars(
     digits: str = "",
     signed: bool = False,
     colors: Sequence[str] | None = None,
-    log_x: bool = False,
-    limit: float | None = None,
     **frame: Unpack[Frame],
 ) -> None:
     """Draw one horizontal bar per name, from top to bottom, with its `intervals`.
 
-    `digits`, such as ".2f", writes each value; `signed` makes bars above zero blue and those below orange; `log_x`
-    makes x logarithmic; `limit` is a dashed line.
+    `digits`, such as ".2f", writes each value; `signed` makes bars above zero blue and those below orange.
     """
     numbers = list(map(float, values.values()))
     with axes_of(frame, 1.3 + 0.32 * len(values)) as ax:
@@ -228,17 +225,16 @@ def bars(
             write(ax, f"{number:{digits}}", (max(number, high, 0), row), (5, 0), ha="left", va="center")
         ax.set_ylim(len(values) - 0.5, -0.5)
         ax.margins(x=0.1 if digits else 0.05)
-        if log_x:
-            ax.set_xscale("log")
-        if signed or limit is not None:
-            ax.axvline(limit or 0, **DASHED)
+        if signed:
+            ax.axvline(0, **DASHED)
 
 
-def ladder(rungs: Mapping[str, tuple[float, float, float] | None], total: int = 200, **frame: Unpack[Frame]) -> None:
+def ladder(rungs: Mapping[str, tuple[float, float, float] | None], **frame: Unpack[Frame]) -> None:
     """Draw the exchange test's steps so far, from `utils.exchanges.rungs`: one bar each, with its 95 % interval.
 
     The last bar is the darkest; an entry of None is an empty bar, the next step. The dashed line is a coin.
     """
+    total = 200
     with axes_of(frame, 1.3 + 0.36 * len(rungs)) as ax:
         known = [name for name, rung in rungs.items() if rung]
         for row, (name, rung) in enumerate(rungs.items()):
@@ -353,16 +349,14 @@ def boxes(
     rows: Sequence[Sequence],
     fills: Mapping[str, Sequence[tuple[int, int]]],
     *,
-    names: Mapping[str, str] | None = None,
     labels: Sequence[str] = (),
     below: Mapping[tuple[int, int], str] | None = None,
-    framed: Sequence[tuple[int, int]] = (),
     **frame: Unpack[Frame],
 ) -> None:
-    """Draw rows of tokens or numbers in boxes; `fills` maps a colour to its boxes, (row, column), `names` to a meaning.
+    """Draw rows of tokens or numbers in boxes; `fills` maps a colour to its boxes, (row, column).
 
     A box holds a text, a number or a vector; "" leaves it out. `labels` are texts to the left of the rows, `below` bold
-    texts under boxes; `framed` boxes have a thick border.
+    texts under boxes.
     """
     colour_of = {tuple(place): colour for colour, places in fills.items() for place in places}
     step = 1.7 if below else 1
@@ -374,8 +368,6 @@ def boxes(
             place, middle = (row, column), (column + 0.47, step * row + 0.42)
             style = {"facecolor": colour_of.get(place, "white"), "edgecolor": "0.7"}
             ax.add_patch(Rectangle((column, step * row), 0.94, 0.84, **style))
-            if place in framed:
-                ax.add_patch(Rectangle((column, step * row), 0.94, 0.84, fill=False, linewidth=2.5, zorder=3))
             write(ax, token, middle, (0, 0), va="center")
             if place in (below or {}):
                 write(ax, below[place], (middle[0], middle[1] + 0.8), (0, 0), va="center", weight="bold")
@@ -383,9 +375,6 @@ def boxes(
             write(ax, label, (0, step * row + 0.42), (-6, 0), ha="right", va="center", color=LIGHT["soft"])
         ax.set(xlim=(-0.05, max(map(len, texts))), ylim=(step * len(texts), -0.1))
         ax.set_axis_off()
-        if names:
-            handles = [Patch(facecolor=colour, edgecolor="0.7", label=name) for colour, name in names.items()]
-            ax.legend(handles=handles, frameon=False, ncols=len(handles), loc="upper center", bbox_to_anchor=(0.5, 0))
 
 
 def write(ax: Axes, text: str, place: Sequence[float], aside: tuple[float, float], **style) -> None:

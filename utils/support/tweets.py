@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from utils.support.datasets import text_hash
-from utils.support.files import package_folder
 from utils.support.formatting import TaggedText
+from utils.support.packages import package_folder
 from utils.support.scores import spans
 
 TWEETS_FILE = "data/ner.txt"

@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from exercises.notebook_07 import HUNTS, IT, MACHINE, PLAYED, heads_that_find, link_weights, read_weights, share_found
+from exercises.heads import read_weights
+from exercises.notebook_07 import HUNTS, IT, MACHINE, PLAYED, heads_that_find, link_weights, share_found
 
 
 def ranked(link):

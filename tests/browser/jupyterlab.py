@@ -1,16 +1,20 @@
-"""Serve JupyterLab from a folder and run a notebook in it, for browser tests and pictures."""
+"""Serve JupyterLab from a folder and run a notebook in it."""
 
 import json
 import os
 import secrets
+import socket
+import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from publish.server import free_port, run_server
+import psutil
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.helpers import ROOT
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -29,7 +33,9 @@ def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
     settings = folder / "jupyter_config_dir" / "labconfig" / "page_config.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}))
-    port, token = free_port(), secrets.token_hex(16)
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    token, log = secrets.token_hex(16), folder / "server.log"
     options = {
         "ServerApp.ip": "127.0.0.1",
         "ServerApp.port": port,
@@ -40,9 +46,32 @@ def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
     }
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     command += [f"--{name}={value}" for name, value in options.items()]
-    status = f"http://127.0.0.1:{port}/api/status?token={token}"
-    with run_server(command, status, folder, environment(folder), seconds=45):
+    with log.open("w") as file:
+        server = subprocess.Popen(command, env=environment(folder), stdout=file, stderr=file, cwd=folder)
+    try:
+        deadline = time.monotonic() + 45
+        while not answers(f"http://127.0.0.1:{port}/api/status?token={token}"):
+            if server.poll() is not None or time.monotonic() > deadline:
+                lines = "\n".join(log.read_text("utf-8").splitlines()[-15:])
+                raise TimeoutError(f"JupyterLab does not start. The end of its log:\n{lines}")
+            time.sleep(0.2)
         yield (lambda name: f"http://127.0.0.1:{port}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}")
+    finally:
+        kernels = psutil.Process(server.pid).children(recursive=True) if server.poll() is None else []
+        server.terminate()
+        server.wait(30)
+        for kernel in kernels:
+            if kernel.is_running():
+                kernel.kill()
+
+
+def answers(address: str) -> bool:
+    """Return whether a server answers at an address without an error."""
+    try:
+        with urllib.request.urlopen(address, timeout=5):
+            return True
+    except OSError:
+        return False
 
 
 def run_all(page, address: str, last: int):

@@ -1,0 +1,467 @@
+"""A checkpoint: its settings, its weights and its tokenizer."""
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertForSequenceClassification
+
+from tests.helpers import TINY, tiny_tokenizer, write_vocabulary
+from tests.reference.bad_input import each
+from utils.classifier import TransformerForSequenceClassification
+from utils.encoder import TransformerEncoder
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_reference_model, load_tokenizer
+from utils.tokenization import WordPieceTokenizer
+
+QUERY = "bert.encoder.layer.0.attention.self.query.weight"
+WORD_EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
+LAYER_NORM = "bert.encoder.layer.1.output.LayerNorm.bias"
+ADDED = {"id": 50, "content": "<new>", "special": True}
+ADDED |= dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized"], False)
+PLAIN = {"content": "<new>"} | dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized", "special"], False)
+BYTE_PAIRS = {"type": "BPE", "vocab": {}, "merges": []}
+
+
+def write_checkpoint(folder: Path) -> Path:
+    """A classifier of random weights with a vocabulary of 50 tokens, as transformers saves it."""
+    torch.manual_seed(0)
+    BertForSequenceClassification(BertConfig(**TINY)).save_pretrained(folder)
+    write_vocabulary(folder, [*tiny_tokenizer().vocab])
+    return folder
+
+
+def save_again(reader: Callable[[Path], object] | None = None):
+    """Load the checkpoint after it has been saved again in place of the folder."""
+
+    def call(folder: Path):
+        shutil.rmtree(folder)
+        return (reader or load)(write_checkpoint(folder))
+
+    return call
+
+
+def load(folder: Path) -> TransformerEncoder:
+    """Everything that a checkpoint holds, read as the series reads it."""
+    WordPieceTokenizer.from_checkpoint(str(folder))
+    return TransformerEncoder.from_checkpoint(str(folder))
+
+
+@cache
+def embedded() -> TransformerEncoder:
+    """The embedded checkpoint, which many messages offer."""
+    return load(DEFAULT_CHECKPOINT)
+
+
+def alter(file: str, reader: Callable[[Path], object] | None = None, **changes):
+    """Load after changing settings of a JSON file in the folder; `...` removes one."""
+
+    def call(folder: Path):
+        path = folder / file
+        content = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        content |= changes
+        path.write_text(json.dumps({name: value for name, value in content.items() if value is not ...}))
+        return (reader or load)(folder)
+
+    return call
+
+
+def rewrite(file: str, content: bytes | str | int, reader: Callable[[Path], object] = load):
+    """Load after giving a file other content; a number is the size of an empty one."""
+
+    def call(folder: Path):
+        if isinstance(content, int):
+            with (folder / file).open("wb") as whole:
+                whole.truncate(content)
+        else:
+            (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
+        return reader(folder)
+
+    return call
+
+
+def loads(call: Callable[[Path], object]):
+    """Whether the call gives a model of the checkpoint's size."""
+    return lambda folder: call(folder).config.hidden_size == TINY["hidden_size"]
+
+
+def with_weights(change: Callable[[dict], object], reader: Callable[[Path], object] = load):
+    """Load after `change` has altered the dictionary of weights."""
+
+    def call(folder: Path):
+        weights = load_file(folder / "model.safetensors")
+        change(weights)
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        return reader(folder)
+
+    return call
+
+
+def classify(folder: Path) -> TransformerForSequenceClassification:
+    """The classifier in the folder."""
+    return TransformerForSequenceClassification.from_checkpoint(folder)
+
+
+def save_broken(folder: Path) -> None:
+    """Save a classifier into its folder again once its weights are no numbers."""
+    model = classify(folder)
+    with torch.no_grad():
+        model.encoder.layers[0].attention.query.weight[0] = torch.nan
+    model.save(folder)
+
+
+def fill(value: float, name: str = QUERY):
+    """Return a change that sets one weight to a value."""
+    return lambda weights: weights[name].view(-1)[3:4].fill_(value)
+
+
+def cast(dtype: torch.dtype):
+    """Return a change that casts all weights."""
+    return lambda weights: weights.update({name: weight.to(dtype) for name, weight in weights.items()})
+
+
+def put(name: str, *shape: int):
+    """Return a change that replaces a weight by ones of this shape."""
+    return lambda weights: weights.update({name: torch.ones(shape)})
+
+
+def without_pooler(weights: dict) -> None:
+    """Delete the pooler's weights."""
+    for kind in ("weight", "bias"):
+        del weights[f"bert.pooler.dense.{kind}"]
+
+
+def half_the_weights(folder: Path):
+    """Load a checkpoint whose file of weights is cut off."""
+    return rewrite("model.safetensors", (folder / "model.safetensors").read_bytes()[:5000])(folder)
+
+
+def take_state_dict(change: Callable[[torch.Tensor], torch.Tensor]):
+    """Give an encoder the official state dict, every weight changed."""
+
+    def call(folder: Path):
+        weights = load_reference_model(str(folder)).state_dict()
+        return TransformerEncoder(BertConfig(**TINY)).load_bert_weights(
+            {name: change(weight) for name, weight in weights.items()}
+        )
+
+    return call
+
+
+def equals_before(change: Callable[[dict], object], tolerance: float):
+    """Whether the encoder gives what it gave before the weights were changed."""
+
+    def call(folder: Path) -> bool:
+        ids = torch.tensor([[2, 7, 9, 3]])
+        before = load(folder)(ids).last_hidden_state
+        after = with_weights(change)(folder)(ids).last_hidden_state
+        return torch.allclose(before, after, atol=tolerance)
+
+    return call
+
+
+def old_names(weights: dict) -> None:
+    """Rename LayerNorm's weights as TensorFlow called them."""
+    for name in list(weights):
+        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        weights[old] = weights.pop(name)
+
+
+def shard(folder: Path, *names: str, links: Path | None = None) -> Path:
+    """Put the weights into files of these names, relative to the folder, and an index that names them."""
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    parts = {name: {} for name in names}
+    for number, (weight, tensor) in enumerate(weights.items()):
+        parts[names[number % len(names)]][weight] = tensor
+    for name, part in parts.items():
+        save_file(part, folder / name, metadata={"format": "pt"})
+    index = {weight: name for name, part in parts.items() for weight in part}
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {"total_size": 1}, "weight_map": index})
+    )
+    return folder
+
+
+def twice(folder: Path):
+    """Load a folder with shards and a single file, of which one is a rest."""
+    weights = (folder / "model.safetensors").read_bytes()
+    (shard(folder, "a.safetensors") / "model.safetensors").write_bytes(weights)
+    return load(folder)
+
+
+def add_prefix(prefix: str, weights: dict) -> None:
+    """Put a prefix before all names of weights."""
+    for name in list(weights):
+        weights[f"{prefix}{name}"] = weights.pop(name)
+
+
+def lost_shard(folder: Path):
+    """The index names a file that is gone."""
+    (shard(folder, "a.safetensors") / "a.safetensors").unlink()
+    return load(folder)
+
+
+def index(content: str):
+    """Load after giving the index of a shard other content."""
+
+    def call(folder: Path):
+        (shard(folder, "a.safetensors") / "model.safetensors.index.json").write_text(content)
+        return load(folder)
+
+    return call
+
+
+def pickled_weights(folder: Path):
+    """A pickle is all there is."""
+    (folder / "model.safetensors").unlink()
+    torch.save({}, folder / "pytorch_model.bin")
+    return load(folder)
+
+
+class Bomb:
+    """Unpickled, it writes a file."""
+
+    def __init__(self, place: Path):
+        self.place = place
+
+    def __reduce__(self):
+        return (Path.touch, (self.place,))
+
+
+def pickled_shard(folder: Path):
+    """The index names a pickled file, which would write a file if anybody unpickled it."""
+    shard(folder, "model-1.safetensors")
+    torch.save({"bomb": Bomb(folder / "went-off")}, folder / "pytorch_model.bin")
+    path = folder / "model.safetensors.index.json"
+    path.write_text(path.read_text().replace("model-1.safetensors", "pytorch_model.bin"))
+    try:
+        return load(folder)
+    finally:
+        assert not (folder / "went-off").exists()
+
+
+def hub_cache(folder: Path) -> bool:
+    """Files in `blobs`, and links to them in `snapshots`, as the Hub's cache has them."""
+    blobs, snapshot = folder / "blobs", folder / "snapshots" / "1234"
+    blobs.mkdir()
+    snapshot.mkdir(parents=True)
+    for path in [path for path in folder.iterdir() if path.is_file()]:
+        path.replace(blobs / path.name)
+        (snapshot / path.name).symlink_to(os.path.relpath(blobs / path.name, snapshot))
+    return load(snapshot).config.hidden_size == TINY["hidden_size"]
+
+
+def tokenizer_json(change: Callable[[dict], object]):
+    """Load after `change` has altered the parts of tokenizer.json."""
+
+    def call(folder: Path):
+        official = load_tokenizer(str(folder))
+        official.save_pretrained(folder)
+        path = folder / "tokenizer.json"
+        parts = json.loads(path.read_text("utf-8"))
+        change(parts)
+        path.write_text(json.dumps(parts), "utf-8")
+        tokenizer = WordPieceTokenizer.from_checkpoint(str(folder))
+        official = load_tokenizer(str(folder))
+        texts = ["a b 7 [MASK] é zz", "17 <new> x"]
+        assert [tokenizer.encode(text) for text in texts] == [official.encode(text) for text in texts]
+        return True
+
+    return call
+
+
+def words(*tokens: str):
+    """Load with a vocabulary of these tokens."""
+    return lambda folder: write_vocabulary(folder, tokens) or load(folder)
+
+
+# fmt: off
+COUNTS = ("num_attention_heads", "hidden_size", "vocab_size", "intermediate_size")
+
+CONFIGS = [  # a setting, its value, words of the error, and the values that its remedy allows
+    *((field, value, f"{field} must be a positive integer, got {value}", TINY[field])
+      for field in COUNTS for value in (-1, 0)),
+    ("max_position_embeddings", 0, "max_position_embeddings must be a positive integer, got 0", 16),
+    ("hidden_size", "12", "expected int, got str (value: '12')): correct this setting", 12),
+    ("hidden_size", 12.5, "expected int, got float (value: 12.5)): correct this setting", 12),
+    ("num_attention_heads", 5, "hidden_size=12 is not divisible by num_attention_heads=5: change one of them", 4),
+    ("hidden_dropout_prob", 1.5, "hidden_dropout_prob must be a number from 0 to 1, got 1.5", 0.0, 1.0),
+    ("attention_probs_dropout_prob", math.nan, "attention_probs_dropout_prob must be a number from 0 to 1, got nan",
+     0.0, 1.0),
+    *(("layer_norm_eps", eps, f"layer_norm_eps must be a number from 0 to 1, got {eps}", 0.0, 1.0)
+      for eps in (math.nan, -1.0)),
+    *(("initializer_range", std, f"initializer_range must be a number from 0 to 1, got {std}", 0.0, 1.0)
+      for std in (math.nan, math.inf, -0.1)),
+    ("pad_token_id", 50, "pad_token_id must be an integer from 0 to 49, got 50", 0, 49),
+    *(("num_hidden_layers", count, f"num_hidden_layers must be an integer from 1 to 1,000, got {count}", 2)
+      for count in (-1, 0, 10**9)),
+    ("hidden_act", [4], "expected str, got list (value: [4])): correct this setting", "gelu"),
+    ("intermediate_size", 10**15,
+     f"GB of memory are free: use a smaller hidden_size (now 12) or intermediate_size (now {10**15}), or fewer", 20),
+    ("hidden_act", "silu", 'hidden_act="silu" is not supported: use one of gelu, gelu_new, relu',
+     "gelu", "gelu_new", "relu"),
+    ("is_decoder", True, "is_decoder=True is not supported: use False", False),
+    ("add_cross_attention", True, "add_cross_attention=True is not supported: use False", False),
+    ("position_embedding_type", "relative_key",
+     "position_embedding_type='relative_key' is not supported: use 'absolute'", "absolute"),
+    ("pruned_heads", {"0": [1]}, "is not supported: use {}", {}),
+    ("model_type", ..., 'config.json names no model_type: write "model_type": "bert" into it if it is one', "bert"),
+    ("hidden_size", 24, "weights do not fit the configuration; mis-shaped", 12),
+    ("num_hidden_layers", 3, "missing: layers.2", 2),
+    ("num_hidden_layers", 1, "unexpected: layers.1", 2),
+]
+
+BROKEN_JSON = [
+    ("an empty file", b"", "config.json cannot be read"),
+    ("half a file", b'{"model_type": "be', "config.json cannot be read"),
+    ("a list", b"[]", "config.json cannot be read ('list' object"),
+    ("bytes that are no UTF-8", b"\xff\xfe{", "config.json cannot be read"),
+]
+
+RUNTIME_SETTINGS = [
+    ("torch_dtype", "float16"),
+    ("dtype", "bfloat16"),
+    ("return_dict", False),
+    ("transformers_version", "9"),
+]
+BROKEN_INDEX = [
+    ("{}", "index.json cannot be read ('weight_map')"),
+    ("[1]", "index.json cannot be read"),
+]
+EMBEDDED = each(lambda _: embedded(), save_again())  # or a local folder with a BERT checkpoint
+
+SETTINGS = [
+    *((f"`{name}: {value!r}`" if value is not ... else f"no `{name}`", alter("config.json", **{name: value}),
+       ValueError, words, each(*(alter("config.json", **{name: right}) for right in valid)))
+      for name, value, words, *valid in CONFIGS),
+    ("`model_type: 'roberta'`", alter("config.json", model_type="roberta"),
+     ValueError, 'model_type="roberta", which is not supported here, but "bert" is: use the embedded', EMBEDDED),
+    ("`quantization_config: {'bits': 8}`", alter("config.json", quantization_config={"bits": 8}),
+     ValueError, "quantized weights (quantization_config) are not supported: save the model as float32", save_again()),
+    *((f"config.json: {given}", rewrite("config.json", content), ValueError, words, save_again())
+      for given, content, words in BROKEN_JSON),
+    *((f"`{name}: {value!r}`, which says how a program used it", loads(alter("config.json", **{name: value})))
+      for name, value in RUNTIME_SETTINGS),
+    ("a folder without config.json", lambda folder: (folder / "config.json").unlink() or load(folder),
+     ValueError, "is not a checkpoint, because it has no config.json: use the embedded", EMBEDDED),
+    ("a name that is neither a folder nor on the Hub", lambda folder: load(folder / "nowhere"),
+     OSError, "is not a local folder and could not be downloaded", EMBEDDED),
+    ("an adapter next to the model", alter("adapter_config.json", peft_type="LORA"),
+     ValueError, "holds an adapter (adapter_config.json), which is not applied here: merge it into its model",
+     save_again()),
+]
+
+WEIGHTS = [
+    ("NaN in one weight", with_weights(fill(math.nan)),
+     ValueError, "layers.0.attention.query.weight contains NaN or inf: use weights from before training went wrong",
+     with_weights(fill(0.1))),
+    *((f"{value} in `{name}`", with_weights(fill(value, name)), ValueError, "contains NaN or inf: use weights from",
+       with_weights(fill(0.1, name)))
+      for value in (math.inf, -math.inf, math.nan) for name in (WORD_EMBEDDINGS, LAYER_NORM)),
+    ("NaN in the head of a classifier", with_weights(fill(math.nan, "classifier.weight"), classify),
+     ValueError, "classifier.weight contains NaN or inf",
+     with_weights(fill(0.1, "classifier.weight"), classify)),
+    *((f"weights stored as {dtype}", with_weights(cast(dtype)),
+       ValueError, ": save the model with float32 weights",
+     save_again())
+      for dtype in (torch.int8, torch.int64, torch.uint8, torch.bool, torch.float8_e4m3fn)),
+    *((f"weights stored as {dtype}", equals_before(cast(dtype), tolerance))
+      for dtype, tolerance in [(torch.float64, 1e-6), (torch.float16, 0.02), (torch.bfloat16, 0.1)]),
+    ("the names of old checkpoints, LayerNorm.gamma", equals_before(old_names, 1e-7)),
+    ("a weight too few", with_weights(lambda weights: weights.pop(QUERY)),
+     ValueError, "missing: layers.0.attention.query.weight",
+     save_again()),
+    ("a layer too many", with_weights(put(QUERY.replace("layer.0", "layer.7"), 3)),
+     ValueError, "unexpected: layers.7",
+     save_again()),
+    ("a weight of another shape", with_weights(put(QUERY, 12, 11)),
+     ValueError, "mis-shaped: layers.0.attention.query.weight (12, 11) for (12, 12)",
+     save_again()),
+    ("a weight under two names", with_weights(put(QUERY.removeprefix("bert."), 12, 12)),
+     ValueError, "a second time: save the model again",
+     save_again()),
+    ("no pooler, which no layer needs", loads(with_weights(without_pooler))),
+    ("an empty file", rewrite("model.safetensors", b""), ValueError, "model.safetensors cannot be read", save_again()),
+    ("half a file", half_the_weights, ValueError, "model.safetensors cannot be read", save_again()),
+    ("pickled weights only", pickled_weights,
+     ValueError, "only pickled weights (pytorch_model.bin), which can run code",
+     save_again()),
+    ("no weights", lambda folder: (folder / "model.safetensors").unlink() or load(folder),
+     ValueError, "has no weights",
+     save_again()),
+    ("an index that names a pickled file, a bomb", pickled_shard,
+     ValueError, "names 'pytorch_model.bin', which is not a safetensors file",
+     save_again()),
+    ("an index that leads out of the folder", lambda folder: load(shard(folder, f"../{folder.name}-1.safetensors")),
+     ValueError, "which is not a safetensors file in its folder: save the model again", save_again()),
+    ("an index with an absolute path", lambda folder: load(shard(folder, f"{folder}-2.safetensors")),
+     ValueError, "which is not a safetensors file in its folder: save the model again", save_again()),
+    ("the Hub's cache, with its links", hub_cache),
+    ("two shards", loads(lambda folder: load(shard(folder, "a.safetensors", "b.safetensors")))),
+    ("a classifier in two shards", loads(lambda folder: classify(shard(folder, "a.safetensors", "b.safetensors")))),
+    ("NaN in a classifier that is saved over a good one", save_broken,
+     ValueError, "encoder.layers.0.attention.query.weight contains NaN or inf",
+     lambda folder: classify(folder).save(folder)),
+    ("a shard that is missing", lost_shard, ValueError, "has no a.safetensors, which", save_again()),
+    *((f"an index that holds {content:.20}", index(content), ValueError, words, save_again())
+      for content, words in BROKEN_INDEX),
+    ("a state dict with NaN", take_state_dict(lambda weight: weight * math.nan), ValueError, "contains NaN or inf",
+     take_state_dict(lambda weight: weight)),
+    ("a state dict of whole numbers", take_state_dict(torch.Tensor.long),
+     ValueError, "has the type torch.int64: save the model with float32 weights",
+     take_state_dict(lambda weight: weight.long().float())),
+    ("weights of an earlier save next to shards", twice,
+     ValueError, "has weights twice, in model.safetensors and in the files that model.safetensors.index.json names: de",
+     lambda folder: (folder / "model.safetensors.index.json").unlink() or load(folder)),
+    *((f"the prefix {prefix} before all names", with_weights(partial(add_prefix, prefix)),
+       ValueError, f"has the weight {prefix}", save_again())
+      for prefix in ("module.", "_orig_mod.", "_orig_mod.module.")),
+]
+SIZES = "load both from the same checkpoint, and look for added tokens, and for empty or repeated lines in vocab.txt"
+SAME = words(*tiny_tokenizer().vocab)  # as the model's
+
+TOKENIZER = [
+    ("a vocabulary smaller than the model's", words(*tiny_tokenizer(40).vocab),
+     ValueError, f"has 40 tokens with ids up to 39, but the model's vocab_size is 50: {SIZES}", SAME),
+    ("rows for 40 tokens, filled up to 48", lambda folder: BertConfig(**TINY | {"vocab_size": 48}).save_pretrained(
+        folder) or write_vocabulary(folder, [*tiny_tokenizer(40).vocab]) or len(load_tokenizer(folder)) == 40),
+    ("a folder without vocabulary", lambda folder: (folder / "vocab.txt").unlink() or load(folder),
+     ValueError, "has no vocab.txt or tokenizer.json: save the tokenizer of the model there, too", SAME),
+    ("a vocabulary larger than the model's", words(*tiny_tokenizer(60).vocab),
+     ValueError, "has 60 tokens with ids up to 59", SAME),
+    ("a vocabulary with a token twice", words(*tiny_tokenizer(49).vocab, "a"), ValueError, SIZES, SAME),
+    *((f"an added token, {setting}", alter("tokenizer_config.json", **{setting: value}),
+       ValueError, f"has 51 tokens with ids up to 50, but the model's vocab_size is 50: {SIZES}",
+       alter("tokenizer_config.json", **{setting: ...}))
+      for setting, value in (("additional_special_tokens", ["<new>"]), ("added_tokens_decoder", {"50": PLAIN}))),
+    *((f"another special token, {setting}", alter("tokenizer_config.json", **{setting: value}),
+       ValueError, "special tokens that BERT does not have, ['17']: use one with BERT's five special tokens",
+       alter("tokenizer_config.json", **{setting: ...}))
+      for setting, value in (("additional_special_tokens", ["17"]), ("mask_token", "17"), ("pad_token", "17"))),
+    ("a token in added_tokens.json",
+     rewrite("added_tokens.json", '{"zz": 49}', words(*tiny_tokenizer(49).vocab)),
+     ValueError, "special tokens that BERT does not have, ['zz']: use one with BERT's five special tokens",
+     lambda folder: (folder / "added_tokens.json").unlink() or SAME(folder)),
+    *((f"a tokenizer with `{setting}: {value!r}`", alter("tokenizer_config.json", **{setting: value}),
+       ValueError, words, each(alter("tokenizer_config.json", **{setting: ...}), lambda _: embedded()))
+      for setting, value, words in (
+          ("strip_accents", False, "a normalizer that is not supported"),
+          ("tokenize_chinese_chars", False, "a normalizer that is not supported"),
+          ("tokenizer_class", "GPT2Tokenizer", "has a BPE model, not BERT's WordPiece: use a checkpoint"))),
+    *((f"{file}: {given}", rewrite(file, content), ValueError, "cannot be read", save_again())
+      for file, given, content in (
+          ("tokenizer_config.json", "a list", "[]"), ("tokenizer.json", "an empty file", b""),
+          ("tokenizer.json", "no parts", "{}"), ("vocab.txt", "bytes that are no UTF-8", b"\xff\xfe"))),
+    ("tokenizer.json as the official tokenizer writes it", tokenizer_json(lambda parts: None)),
+    ("tokenizer.json with another mask token", tokenizer_json(lambda parts: parts["added_tokens"].append(ADDED)),
+     ValueError, f"has 51 tokens with ids up to 50, but the model's vocab_size is 50: {SIZES}", save_again()),
+    ("tokenizer.json of byte pairs", tokenizer_json(lambda parts: parts.update(model=BYTE_PAIRS)),
+     ValueError, "has a BPE model, not BERT's WordPiece: use a checkpoint with BERT's own tokenizer", save_again()),
+]
+# fmt: on

@@ -1,0 +1,358 @@
+"""Ids, masks and token types; a source and settings for writing; labels and settings for training."""
+
+import math
+from pathlib import Path
+
+import torch
+from transformers import BatchEncoding, BertConfig
+
+from tests.helpers import TINY, tiny_tokenizer
+from tests.reference.bad_input import each
+from tests.reference.bad_input.checkpoints import SIZES, alter, classify, loads
+from utils.attention import AttentionHead, scaled_dot_product_attention
+from utils.classifier import TransformerForSequenceClassification
+from utils.decoder import EncoderDecoder
+from utils.encoder import TransformerEncoder
+from utils.masked_lm import TransformerForMaskedLM, mask_tokens
+from utils.packing import encode_packed
+from utils.support.checkpoint import load_tokenizer
+from utils.support.checks import check_finite, checked_mask
+from utils.support.datasets import Examples
+from utils.support.neighbour_counts import NeighbourCounts
+from utils.training import fine_tune, predict
+
+IDS = torch.tensor([[2, 7, 3], [2, 8, 3]])
+WRITES = {"is_decoder": True, "add_cross_attention": True, "bos_token_id": 2, "eos_token_id": 3}
+SAMPLE = Examples(["a b", "c"], [0, 1])
+
+
+def encoder() -> TransformerEncoder:
+    """Return a tiny encoder of random weights."""
+    return TransformerEncoder(BertConfig(**TINY)).eval()
+
+
+def classifier() -> TransformerForSequenceClassification:
+    """Return a tiny classifier of random weights."""
+    return TransformerForSequenceClassification(BertConfig(**TINY))
+
+
+def encode(**changes):
+    """Return a call of the encoder with other arguments."""
+    batch = {"input_ids": IDS} | changes
+    return lambda _: encoder()(**batch)
+
+
+def same(**changes):
+    """Whether the encoder takes the changed batch as it takes the ids alone."""
+
+    def call(folder: Path) -> bool:
+        model = encoder()
+        changed = model(**{"input_ids": IDS} | changes).last_hidden_state
+        return torch.allclose(changed, model(IDS).last_hidden_state, atol=1e-6)
+
+    return call
+
+
+def pair(encoder: dict | None = None, **decoder) -> EncoderDecoder:
+    """A tiny encoder–decoder with changed settings."""
+    return EncoderDecoder(BertConfig(**TINY | (encoder or {})), BertConfig(**TINY | WRITES | decoder)).eval()
+
+
+def write(settings: dict | None = None, **changes):
+    """Return a call of `generate` with other arguments."""
+    return lambda _: pair(**settings or {}).generate(**{"input_ids": IDS, "max_length": 8} | changes)
+
+
+def masked_lm() -> TransformerForMaskedLM:
+    """Return a tiny masked language model."""
+    return TransformerForMaskedLM(BertConfig(**TINY)).eval()
+
+
+def counted(rows: torch.Tensor) -> bool:
+    """Whether pairs of neighbours in rows are counted under the number of the pair."""
+    pairs = rows[:, 0].long() * 70_000 + rows[:, 2]
+    return NeighbourCounts(rows, 70_000).between[0].tolist() == pairs.unique().tolist()
+
+
+def write_with_pad(pad_token_id: int):
+    """Write with a padding id that was changed in a decoder which was built before."""
+
+    def call(folder: Path):
+        model = pair()
+        model.decoder.config.pad_token_id = pad_token_id
+        return model.generate(IDS, max_length=8)
+
+    return call
+
+
+def go_on(source: float = 0.0, shift: int = 0):
+    """Go on with the cache of a text, after its source or its first tokens have changed."""
+
+    def call(folder: Path):
+        decoder, states = pair().decoder, torch.zeros(2, 4, 12)
+        cache = decoder.new_cache()
+        decoder(IDS, None, states, cache=cache)
+        return decoder(torch.cat([IDS + shift, IDS], dim=1), None, states + source, cache=cache)
+
+    return call
+
+
+def decode(**changes):
+    """Return a call of the decoder with other arguments."""
+    return lambda _: pair().decoder(IDS, **changes)
+
+
+def accepts_masks(enter):
+    """Return a call with no mask, a full one and one that hides padding."""
+    masks = (None, torch.ones(2, 3), torch.tensor([[1, 1, 0], [1, 1, 1]]))
+    return lambda _: [enter(IDS, mask) for mask in masks]
+
+
+def attend(mask: torch.Tensor):
+    """Return a call of attention with scores (1, 3, 3)."""
+    query = torch.zeros(1, 3, 4)
+    return lambda _: scaled_dot_product_attention(query, query, query, mask)
+
+
+def broadcasts(shape: tuple):
+    """Whether attention with scores (4, 5, 2, 3) takes a mask of this shape."""
+    query, key = torch.zeros(4, 1, 2, 6), torch.zeros(5, 3, 6)
+    return lambda _: scaled_dot_product_attention(query, key, key, torch.ones(shape))[1].shape == (4, 5, 2, 3)
+
+
+def tune(**changes):
+    """Fine-tune a tiny model with changed arguments."""
+
+    def call(folder: Path):
+        arguments = {"tokenizer": tiny_tokenizer(), "train": SAMPLE, "validation": SAMPLE, "epochs": 1, "quiet": True}
+        return fine_tune(classifier(), **arguments | changes)
+
+    return call
+
+
+# fmt: off
+STATES = torch.zeros(2, 4, 12)
+ENTRANCES = {  # each way into a model: how it takes ids and a mask
+    "encoder": lambda ids, mask: encoder()(ids, mask),
+    "packed": lambda ids, mask: encode_packed(encoder(), ids, mask),
+    "classifier": lambda ids, mask: classifier()(ids, mask),
+    "masked-LM": lambda ids, mask: masked_lm()(ids, mask),
+    "decoder": lambda ids, mask: pair().decoder(ids, mask, STATES),
+    "pair, source": lambda ids, mask: pair()(ids, mask, IDS),
+    "pair, text": lambda ids, mask: pair()(IDS, None, ids, mask),
+    "one beam": lambda ids, mask: pair().generate(ids, mask, max_length=5),
+    "two beams": lambda ids, mask: pair().generate(ids, mask, max_length=5, num_beams=2),
+}
+OTHER_TENSORS = {  # other arguments that are tensors: who takes them, and a right one
+    "token_type_ids": (lambda types: encoder()(IDS, None, types), IDS % 2),
+    "encoder_hidden_states": (lambda states: pair().decoder(IDS, None, states), STATES),
+    "encoder_attention_mask": (lambda mask: pair().decoder(IDS, None, STATES, mask), torch.ones(2, 4)),
+}
+NOT_TENSORS = {
+    "list": IDS.tolist(), "tuple": ((5, 6, 7),), "ndarray": IDS.numpy(), "dict": {"input_ids": IDS},
+    "BatchEncoding": BatchEncoding({"input_ids": IDS}), "str": "a film", "int": 7,
+}
+ROWS = "use torch.tensor with a row for each text, or **batch for a tokenizer's dictionary"
+MASKED = "masks every token of a row: leave at least one 1 in each"
+ODD_MASK = "contains NaN or less than 0: use 1 for real tokens and 0 for padding"
+
+INPUT = [
+    *((f"the id {wrong} of 50", encode(input_ids=torch.tensor([[2, wrong, 3]])),
+       ValueError, f"input_ids contain {wrong}, but valid ids are 0 to 49", encode(input_ids=torch.tensor([[0, 49]])))
+      for wrong in (50, -1, 10**9)),
+    ("ids of the shape (3,)", encode(input_ids=IDS[0]),
+     ValueError, "input_ids must be (B, S), got (3,): use ids[None] for a single", encode(input_ids=IDS[0][None])),
+    *((f"ids of the shape {shape}", encode(input_ids=torch.ones(shape).long()),
+       ValueError, f"input_ids must be (B, S), got {shape}: use a row of ids for each text", encode())
+      for shape in [(0, 3), (1, 0), (1, 1, 3)]),
+    *((f"ids of {dtype}", encode(input_ids=IDS.to(dtype)),
+       ValueError, f"input_ids must contain integers, got {dtype}: convert with .long()",
+       encode(input_ids=IDS.to(dtype).long())) for dtype in (torch.float32, torch.bool, torch.float16)),
+    ("ids of torch.int32", same(input_ids=IDS.int())),
+    *((f"a {kind} for ids, {entrance}", lambda _, enter=enter, wrong=wrong: enter(wrong, None),
+       TypeError, f"input_ids must be a tensor, got {kind}: {ROWS}", lambda _, enter=enter: enter(IDS, None))
+      for entrance, enter in ENTRANCES.items() for kind, wrong in NOT_TENSORS.items()),
+    *((f"a {kind} for a mask, {entrance}", lambda _, enter=enter, wrong=wrong: enter(IDS, wrong),
+       TypeError, f"attention_mask must be a tensor, got {kind}: {ROWS}", accepts_masks(enter))
+      for entrance, enter in ENTRANCES.items() for kind, wrong in NOT_TENSORS.items()),
+    *((f"a mask with NaN, {entrance}", lambda _, enter=enter: enter(IDS, torch.tensor([[1, torch.nan, 1]] * 2)),
+       ValueError, f"attention_mask {ODD_MASK}", accepts_masks(enter)) for entrance, enter in ENTRANCES.items()),
+    *((f"a {kind} for {name}", lambda _, call=call, wrong=wrong: call(wrong), TypeError,
+       f"{name} must be a tensor, got {kind}: ", lambda _, call=call, right=right: call(right))
+      for name, (call, right) in OTHER_TENSORS.items() for kind, wrong in NOT_TENSORS.items()),
+    *((f"a mask of the shape {shape} for one layer",
+       lambda _, shape=shape: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(shape)),
+       ValueError, f"attention_mask must have the shape (2, 3) of the input, got {shape}",
+       lambda _: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(2, 3)))
+      for shape in [(2, 4), (1, 3), (3,), (2, 1, 1, 3)]),
+    *((f"a mask of the shape {shape} for scores (1, 3, 3)", attend(torch.ones(shape)),
+       ValueError, f"attention_mask of shape {shape} does not fit scores of shape (1, 3, 3)", attend(torch.ones(3, 3)))
+      for shape in [(2, 2), (2, 3), (3, 2), (2, 3, 3), (1, 1, 3, 3)]),
+    *((f"a mask of the shape {shape} for scores (4, 5, 2, 3)", broadcasts(shape))
+      for shape in [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 2, 3), (5, 1, 3), (4, 1, 2, 3)]),
+    *((f"a mask of the shape {tuple(mask.shape)} that hides every key of a row", attend(mask),
+       ValueError, f"attention_mask {MASKED}", attend(torch.ones(3, 3).tril()))
+      for mask in (torch.ones(3, 3).tril(-1), torch.zeros(3), torch.tensor(0))),
+    *((f"a mask with {mask[1]} for attention", attend(torch.tensor(mask)), ValueError, f"attention_mask {ODD_MASK}",
+       attend(torch.tensor([1, 0, 1]))) for mask in ([1, torch.nan, 1], [0, -1e4, 0])),
+    ("a mask of four columns for a head of three",
+     lambda _: AttentionHead(8, 4)(torch.zeros(2, 3, 8), torch.ones(2, 4)), ValueError,
+     "of shape (2, 1, 4) does not fit scores of shape (2, 3, 3)",
+     lambda _: AttentionHead(8, 4)(torch.zeros(2, 3, 8), torch.ones(2, 3))),
+    ("17 tokens for 16 positions", encode(input_ids=torch.ones(1, 17).long()),
+     ValueError, "17 tokens, but only 16 positions: tokenize with max_length=16",
+     encode(**tiny_tokenizer()("a " * 17, max_length=16))),
+    *((f"the token type {wrong} of 2", encode(token_type_ids=torch.tensor([[0, wrong, 0], [0, 0, 0]])),
+       ValueError, f"token_type_ids contain {wrong}, but valid ids are 0 to 1",
+       encode(token_type_ids=torch.tensor([[0, 1, 0], [0, 0, 0]]))) for wrong in (2, -1)),
+    ("the id 50 of 50, packed", lambda _: encode_packed(encoder(), torch.tensor([[2, 50, 3]])),
+     ValueError, "input_ids contain 50, but valid ids are 0 to 49",
+     lambda _: encode_packed(encoder(), torch.tensor([[0, 49, 3]]))),
+    ("token types of another shape", encode(token_type_ids=torch.zeros(1, 2).long()),
+     ValueError, "token_type_ids must have the shape (2, 3) of the input",
+     encode(token_type_ids=torch.zeros(2, 3).long())),
+    ("token types of torch.float32", encode(token_type_ids=torch.zeros(2, 3)),
+     ValueError, "token_type_ids must contain integers, got torch.float32: convert with .long()",
+     encode(token_type_ids=torch.zeros(2, 3).long())),
+    *((f"a mask of the shape {shape}", encode(attention_mask=torch.ones(shape)),
+       ValueError, "attention_mask must have the shape (2, 3) of the input", encode(attention_mask=torch.ones(2, 3)))
+      for shape in [(2, 4), (3,), (2, 1, 1, 3)]),
+    ("a mask that hides a whole row", encode(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
+     ValueError, f"attention_mask {MASKED}", encode(attention_mask=torch.tensor([[1, 1, 1], [1, 0, 0]]))),
+    ("a mask to be added to scores", encode(attention_mask=torch.tensor([[0, 0, -10_000], [0, 0, 0]])),
+     ValueError, f"attention_mask {ODD_MASK}", encode(attention_mask=torch.tensor([[1, 1, 0], [1, 1, 1]]))),
+    *((f"a mask, {given}", lambda _, mask=mask, full=full: (
+        checked_mask(IDS, mask, None, BertConfig(**TINY)) is (None if full else mask)))
+      for given, mask, full in (("None", None, True), ("full", torch.ones(2, 3), True),
+                                ("bool", torch.ones(2, 3).bool(), True), ("padding", 1 - torch.eye(2, 3), False))),
+    *((f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)))
+      for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)),
+    ("meta ids", encode(input_ids=IDS.to("meta")),
+     ValueError, "input_ids must have values, but a tensor on the device meta has none: create it on a CPU", encode()),
+    ("sparse ids", encode(input_ids=IDS.to_sparse()),
+     ValueError, "input_ids must be a dense tensor, got torch.sparse_coo: convert it",
+     encode(input_ids=IDS.to_sparse().to_dense())),
+    ("a mask of complex numbers", encode(attention_mask=torch.ones(2, 3).to(torch.complex64)),
+     ValueError, "attention_mask must contain real numbers, got torch.complex64: convert with .real.float()",
+     encode(attention_mask=torch.ones(2, 3).to(torch.complex64).real.float())),
+    ("an index tuple for `where`", lambda _: masked_lm()(IDS, where=(torch.tensor([0]), torch.tensor([1]))),
+     TypeError, "where must be a tensor, got tuple: use torch.tensor with a row for each text",
+     lambda _: masked_lm()(IDS, where=torch.tensor([[False, True, False], [False, False, False]]))),
+    *((f"ids of {dtype} to be masked", lambda _, dtype=dtype: mask_tokens(IDS.to(dtype), tiny_tokenizer()),
+       ValueError, f"input_ids must contain integers, got {dtype}: convert with .long()",
+       lambda _, dtype=dtype: mask_tokens(IDS.to(dtype).long(), tiny_tokenizer()))
+      for dtype in (torch.float32, torch.int8)),
+    ("ids of torch.float32 to be counted", lambda _: NeighbourCounts(IDS.float(), 50),
+     ValueError, "rows must contain integers, got torch.float32: convert with .long()",
+     lambda _: NeighbourCounts(IDS.float().long(), 50)),
+    ("int32 ids of a large vocabulary to be counted",
+     lambda _: counted(IDS.int() + 69_990)),
+    ("no mask, packed", lambda _: encode_packed(encoder(), IDS).shape == (2, 3, 12)),
+]
+SOURCE = decode(encoder_hidden_states=torch.zeros(2, 4, 12))
+
+WRITING = [
+    ("no source", decode(), ValueError,
+     "encoder_hidden_states=None, but this decoder looks at a source: pass the encoder's last_hidden_state",
+     lambda _: pair().decoder(IDS, encoder_hidden_states=encoder()(IDS).last_hidden_state)),
+    *((f"a source of the shape {shape}", decode(encoder_hidden_states=torch.zeros(shape)),
+       ValueError, f"encoder_hidden_states must be (2, S, 12), a source for each text, got {shape}", SOURCE)
+      for shape in ((2, 4, 6), (1, 4, 12))),
+    ("a source without a real token", write(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
+     ValueError, f"attention_mask {MASKED}", write(attention_mask=torch.tensor([[1, 1, 1], [1, 0, 0]]))),
+    ("the id 50 of 50 in the source", write(input_ids=IDS + 47), ValueError, "but valid ids are 0 to 49", write()),
+    *((f"`max_length={length!r}`", write(max_length=length), ValueError, "must be an integer from 2 to 16",
+       each(write(max_length=2), write(max_length=16))) for length in (1, 0, 17, 2.5, None)),
+    *((f"`num_beams={beams!r}`", write(num_beams=beams), ValueError, "must be an integer from 1 to 25",
+       each(write(num_beams=1), write(num_beams=25))) for beams in (0, -1, 1.5, 26)),
+    *((f"`{name}: {wrong!r}`", write({name: wrong}), ValueError,
+       f"{name} must be an integer from 0 to 49, got {wrong!r}", each(write({name: 0}), write({name: 49})))
+      for name in ("bos_token_id", "eos_token_id") for wrong in (None, 50)),
+    *((f"`pad_token_id={wrong}`, set after the decoder was built", write_with_pad(wrong),
+       ValueError, f"pad_token_id must be an integer from 0 to 49, got {wrong}",
+       each(write_with_pad(0), write_with_pad(49))) for wrong in (-1, 10**9)),
+    *((f"the cache of another {what}", go_on(**change), ValueError,
+       "the cache was filled with another text, source or decoder: pass the same ones, or call new_cache()", go_on())
+      for what, change in (("source", {"source": 1.0}), ("text", {"shift": 1}))),
+    ("an encoder and a decoder of different widths", write({"encoder": {"hidden_size": 24}}),
+     ValueError, "hidden_size is 24 in the encoder, 12 in the decoder: use one",
+     write({"encoder": {"hidden_size": 24}, "hidden_size": 24})),
+    *((f"a source with {wrong}", decode(encoder_hidden_states=torch.full((2, 4, 12), wrong)),
+       ValueError, "encoder_hidden_states contain NaN or inf: look for what went wrong in the encoder", SOURCE)
+      for wrong in (math.nan, math.inf)),
+    *((f"{given} for the source",
+       decode(encoder_hidden_states=torch.zeros(2, 4, 12), encoder_attention_mask=mask), ValueError, words,
+       decode(encoder_hidden_states=torch.zeros(2, 4, 12), encoder_attention_mask=torch.eye(2, 4)))
+      for given, mask, words in (
+          ("a mask of another shape", torch.ones(2, 3), "encoder_attention_mask must have the shape (2, 4)"),
+          ("a mask that hides a row", torch.zeros(2, 4), f"encoder_attention_mask {MASKED}"),
+          ("a mask with NaN", torch.full((2, 4), math.nan), f"encoder_attention_mask {ODD_MASK}"))),
+    ("a text of 17 tokens for 16 positions", lambda _: pair()(IDS, None, torch.ones(2, 17).long()),
+     ValueError, "17 tokens, but only 16 positions: tokenize with max_length=16",
+     lambda _: pair()(IDS, None, torch.ones(2, 16).long())),
+    ("word embeddings that are not tied", write({"tie_word_embeddings": False}),
+     ValueError, "tie_word_embeddings=False is not supported: use tie_word_embeddings=True",
+     write({"tie_word_embeddings": True})),
+    ("a decoder that does not use a source", write({"add_cross_attention": False}),
+     ValueError, "this decoder does not use a source: leave it out, or use add_cross_attention=True",
+     each(lambda _: pair(add_cross_attention=False).decoder(IDS), write({"add_cross_attention": True}))),
+    ("an encoder for the decoder", write({"is_decoder": False}),
+     ValueError, "is_decoder=False makes an encoder, but this is a decoder: use is_decoder=True",
+     write({"is_decoder": True})),
+]
+GOOD_SETTINGS = {"seed": 0, "patience": 0, "max_length": 3, "batch_size": 1}
+CLASS = tune(train=Examples(["a"], [1]))
+
+TRAINING = [
+    *((f"the label {label}{more}", tune(train=Examples(["a"], [label])),
+       ValueError, f"labels must be from 0 to 1, got {label} for text 0", CLASS)
+      for label, more in ((2, " of two classes"), (-1, ""))),
+    *((f"the label {label!r}", tune(train=Examples(["a"], [label])), TypeError,
+       f"labels must be integers, got {kind}: {label!r} of text 0: use the number of its class", CLASS)
+      for label, kind in [("1", "str"), (None, "NoneType"), (0.5, "float")]),
+    ("two texts and one label", lambda _: Examples(["a", "b"], [0]),
+     ValueError, "got 2 texts but 1 labels: pass one label per text", lambda _: Examples(["a", "b"], [0, 1])),
+    ("an empty text among them", tune(train=Examples(["a", " "], [0, 1])),
+     ValueError, "text 1 is empty: leave it out", tune(train=Examples(["a"], [0]))),
+    *((f"a loss of {loss}", lambda _, loss=loss: check_finite(loss, 7, 0.00123),
+       FloatingPointError, f"the loss is {loss} at step 7, with a learning rate of 0.0012: use a lower one",
+       lambda _: check_finite(1e30, 1, 1e-5)) for loss in (math.nan, math.inf, -math.inf)),
+    ("a pair of lists instead of Examples", tune(train=(["a"], [0])),
+     TypeError, "examples must be Examples(texts, labels), got tuple", tune(train=Examples(["a"], [0]))),
+    *((f"no texts as `{name}`", tune(**{name: Examples([], [])}),
+       ValueError, "got an empty list: pass at least one text", tune(**{name: Examples(["a"], [0])}))
+      for name in ("train", "validation")),
+    ("`max_length=2` to train", tune(max_length=2), ValueError,
+     "max_length=2 is too small for 2 special tokens and 1 of text: use at least 3", tune(max_length=3)),
+    *((f"`epochs={epochs}`", tune(epochs=epochs), ValueError, "epochs must be an integer from 1 to 10,000, got ",
+       tune(epochs=1)) for epochs in (0, 2**70)),
+    ("`batch_size=0`", tune(batch_size=0), ValueError, "batch_size must be a positive integer, got 0",
+     tune(batch_size=1)),
+    *((f"`learning_rate={rate}`", tune(learning_rate=rate), ValueError,
+       f"learning_rate must be between 0 and inf, got {rate}: use a small one such as 5e-5", tune(learning_rate=5e-5))
+      for rate in (0.0, math.nan, -1.0)),
+    *((f"`{name}={value!r}`", tune(**{name: value}), ValueError, f"{name} must be {kind}, got {value!r}",
+       tune(**{name: GOOD_SETTINGS[name]}))
+      for name, value, kind in (
+          *(("seed", wrong, "an integer from 0 to 1,000,000,000") for wrong in (0.5, "a")),
+          ("patience", None, "an integer of at least 0"), ("max_length", 2.5, "an integer of at least 3"),
+          ("batch_size", 2.5, "a positive integer"))),
+    ("a tokenizer of another model", tune(tokenizer=tiny_tokenizer(40)), ValueError, SIZES, tune()),
+    *((f"{given} where the tokenizer belongs", tune(tokenizer=wrong),
+       TypeError, "tokenizer must be a WordPieceTokenizer or transformers' own, got ",
+       each(tune(), lambda folder: tune(tokenizer=load_tokenizer(folder))(folder)))
+      for given, wrong in (("a text", "a text"), ("a function without a vocabulary", len))),
+    ("one text to classify, not a list", lambda _: predict(classifier(), tiny_tokenizer(), "a film"),
+     TypeError, "wrap one text in a list", lambda _: predict(classifier(), tiny_tokenizer(), ["a film"])),
+    ("one class", lambda _: TransformerForSequenceClassification(BertConfig(**TINY, num_labels=1)),
+     ValueError, "num_labels must be an integer of at least 2, got 1",
+     lambda _: TransformerForSequenceClassification(BertConfig(**TINY, num_labels=2))),
+    *((f"a checkpoint with `problem_type: {kind!r}`", alter("config.json", classify, problem_type=kind),
+       ValueError, f"problem_type={kind!r} is not supported: use a classifier that gives each text one label",
+       alter("config.json", classify, problem_type="single_label_classification"))
+      for kind in ("multi_label_classification", "regression")),
+    ("a new last layer for several labels a text", loads(alter(
+        "config.json", lambda folder: TransformerForSequenceClassification.from_checkpoint(folder, num_labels=2),
+        problem_type="multi_label_classification"))),
+]
+# fmt: on

@@ -1,0 +1,99 @@
+"""Vectors and an index."""
+
+import math
+
+import faiss
+import pandas as pd
+import torch
+from torch.nn import functional as F
+
+from tests.helpers import tiny_tokenizer
+from tests.reference.bad_input import each
+from tests.reference.bad_input.checkpoints import SIZES
+from tests.reference.bad_input.models import encoder
+from utils.search import embed, hnsw_index, search, search_index
+
+UNIT = F.normalize(torch.randn(40, 8, generator=torch.Generator().manual_seed(0)), dim=1)
+NAN = UNIT * math.nan
+
+
+def nearest(queries=UNIT[:3], vectors=UNIT, k=2):
+    """Return a call of `search`."""
+    return lambda _: search(queries, vectors, k)
+
+
+def finds_itself(queries, vectors=UNIT):
+    """Whether exact search and the graph give each of these queries itself first."""
+    return lambda _: (
+        [
+            found.indices[:, 0].tolist()
+            for found in (search(queries, vectors, 1), search_index(queries, hnsw_index(vectors), 1))
+        ]
+        == [[0, 1, 2]] * 2
+    )
+
+
+def graph(**settings):
+    """Return a call of `hnsw_index`."""
+    return lambda _: hnsw_index(UNIT, **settings)
+
+
+def distances(metric: int = faiss.METRIC_L2) -> faiss.Index:
+    """Return an index of distances in place of products."""
+    index = faiss.IndexFlat(8, metric)
+    index.add(UNIT.numpy())
+    return index
+
+
+# fmt: off
+FROM_EMBED = each(nearest(), lambda _: search(*[embed(["a"], encoder(), tiny_tokenizer())] * 2, 1))
+SPOILED = "contain NaN or inf: check the model that embedded them"
+LENGTHS = "must have length 1, so that products are cosines: take them from embed()"
+
+VECTORS = [
+    ("queries that are not of length 1", nearest(UNIT[:3] * 2), ValueError, f"queries {LENGTHS}", FROM_EMBED),
+    ("queries with NaN", nearest(NAN[:3]), ValueError, f"queries {SPOILED}", nearest()),
+    ("queries with inf", nearest(UNIT[:3] / 0), ValueError, f"queries {SPOILED}", nearest()),
+    ("vectors with NaN", nearest(vectors=NAN), ValueError, f"vectors {SPOILED}", nearest()),
+    ("vectors that are not of length 1", nearest(vectors=UNIT * 0.5), ValueError, f"vectors {LENGTHS}", FROM_EMBED),
+    *((f"{given}", nearest(queries),
+       ValueError, f"queries must be (Q, 8) as the vectors are, got {tuple(queries.shape)}: take them from embed()",
+       FROM_EMBED) for given, queries in (("one query that is no row", UNIT[0]),
+                                          ("queries of another width", UNIT[:3, :7]))),
+    ("words for queries", nearest(["a film"]),
+     TypeError, "queries must be numbers, (N, H), as embed() returns them", FROM_EMBED),
+    *((f"`k={k!r}` of 40 vectors", nearest(k=k),
+       ValueError, f"k={k!r}, but there are 40 vectors to search: use k from 1 to 40",
+       each(nearest(k=1), nearest(k=40))) for k in (0, -1, 41, 2.5, "2", None)),
+    ("queries of float64", finds_itself(UNIT[:3].double())),
+    ("queries of float16", finds_itself(UNIT[:3].half())),
+    ("a NumPy array", finds_itself(UNIT[:3].numpy(), UNIT.double().numpy())),
+    ("a list of vectors", finds_itself(list(UNIT[:3]), [row.numpy() for row in UNIT])),
+    ("a table of pandas", finds_itself(pd.DataFrame(UNIT[:3].numpy()), pd.DataFrame(UNIT.numpy()))),
+    ("a column of pandas", finds_itself(pd.Series([*UNIT[:3].numpy()]), pd.Series([*UNIT.numpy()]))),
+    ("no index", lambda _: search_index(UNIT[:3], None, 1),
+     TypeError, "index must be one of faiss, got NoneType: build it with hnsw_index()",
+     lambda _: search_index(UNIT[:3], hnsw_index(UNIT), 1)),
+    ("a list of lists", finds_itself(UNIT[:3].tolist(), UNIT.tolist())),
+    ("vectors that require gradients",
+     finds_itself(UNIT[:3].clone().requires_grad_(), UNIT.clone().requires_grad_())),
+    ("a transposed view", finds_itself(UNIT.T.contiguous().T[:3], UNIT.T.contiguous().T)),
+    ("an index of distances, not cosines", lambda _: search_index(UNIT[:3], distances(), 1),
+     ValueError, "the index measures distances, not cosines: build it with faiss.METRIC_INNER_PRODUCT",
+     lambda _: search_index(UNIT[:3], distances(faiss.METRIC_INNER_PRODUCT), 1)),
+    ("queries with NaN, in an index", lambda _: search_index(NAN[:3], hnsw_index(UNIT), 1),
+     ValueError, "queries contain NaN or inf",
+     lambda _: search_index(UNIT[:3], hnsw_index(UNIT), 1)),
+    *((f"`M={M!r}`", graph(M=M), ValueError, f"M must be an integer from 2 to 512, got {M!r}",
+       each(graph(M=2), graph(M=512)))
+      for M in (1, 0, -4, 10**6, 2.5, "32", None)),
+    *((f"`{name}={value!r}`", graph(**{name: value}),
+       ValueError, f"{name} must be an integer from 1 to 100,000, got {value!r}",
+       each(graph(**{name: 1}), graph(**{name: 1000})))
+      for name in ("ef_construction", "ef_search") for value in (0, -1, 10**9)),
+    ("no texts to embed", lambda _: embed([], encoder(), tiny_tokenizer()),
+     ValueError, "got an empty list: pass at least one text", lambda _: embed(["a"], encoder(), tiny_tokenizer())),
+    ("a tokenizer of another model, to embed", lambda _: embed(["a"], encoder(), tiny_tokenizer(40)),
+     ValueError, SIZES, lambda _: embed(["a"], encoder(), tiny_tokenizer())),
+]
+# fmt: on
