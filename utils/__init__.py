@@ -91,7 +91,13 @@ BUILT = {
             "embed": "Build the search",
         }
     },
-    "10": {"heads": {"silence": "Exercise 10.3: silence a head"}},
+    "10": {
+        "heads": {
+            "silence": "Exercise 10.3: silence a head",
+            "rank_agreement": "How far does attention explain?",
+            "rollout": "Exercise 10.4: rollout",
+        }
+    },
     "11": {
         "masked_lm": {
             "LanguageModelHead": "Exercise 11.2: write the head",
