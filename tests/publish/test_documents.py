@@ -149,11 +149,11 @@ def for_windows(name: str) -> list[tuple[str, str]]:
     return [(here, there) for here, there in rows]
 
 
-FOR_WINDOWS = for_windows("docs/WINDOWS.md") + for_windows("docs/TEACHING.md")
+FOR_WINDOWS = for_windows("docs/WINDOWS.md")
 
 
 def test_windows_commands_match_make_targets():
-    """The tables of WINDOWS and TEACHING run the same modules as the Makefile."""
+    """The table of WINDOWS runs the same modules as the Makefile."""
     recipes = dict(re.findall(r"^([a-z]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.M))
     found = set()
     for here, there in FOR_WINDOWS:
@@ -189,7 +189,7 @@ def test_paths_are_short_enough_for_windows():
     assert "a folder whose path has at most 60 characters" in README
     longest = max(map(len, project_paths()))
     assert 60 + 1 + longest <= 259
-    (stated,) = re.findall(r"needs (\d+) below the folder", (ROOT / "docs" / "TEACHING.md").read_text("utf-8"))
+    (stated,) = re.findall(r"needs (\d+) below the folder", (ROOT / "docs" / "WINDOWS.md").read_text("utf-8"))
     package = next(folder for folder in map(Path, sys.path) if (folder / "torch").is_dir())
     files = [path.relative_to(package).as_posix() for path in package.glob("torch*/**/*")]
     installed = max(len(name.replace("+cpu", "")) for name in files)  # wheels for Windows have no +cpu suffix
