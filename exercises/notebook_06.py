@@ -63,7 +63,7 @@ def loop_through_the_layers(answer):
 
 def pair_of(value) -> tuple:
     """Return the hidden states and attention weights of a forward's result; `Hint` unless it is such a pair."""
-    hint = "Return two lists, the hidden states and the attention weights: `return states, attentions`."
+    hint = "Return two lists: first the hidden states, then the attention weights."
     expect(isinstance(value, tuple | list) and len(value) == 2, hint)
     states, attentions = value
     expect(not any(isinstance(item, Tensor) and item.ndim < 4 for item in value), hint)

@@ -57,7 +57,8 @@ evening, take [BERT in an evening](notebooks/evening.ipynb).
 - Run a cell with Shift+Enter. To start over: *Kernel ▸ Restart Kernel and Run up to Selected Cell*.
 - In an exercise, replace `...` with your answer and run the cell: it reports whether you are right, or gives a hint.
 - Hand in the notebook file itself (`.ipynb`), named after you. Cells of your own are welcome.
-- The words of the field are in a [glossary](notebooks/glossary.md).
+- The words of the field are in a [glossary](notebooks/glossary.md);
+  [where to go from here](notebooks/where_to_go.md) lists what comes next.
 - When you have finished a notebook, close it with *File ▸ Close and Shut Down Notebook*, which frees its memory.
 
 ## The notebooks

@@ -53,6 +53,13 @@ def test_a_missing_term_is_noticed(term, is_found):
     assert is_explained(term, text) is is_found
 
 
+def test_the_next_page_has_one_source_for_each_row_and_none_twice():
+    page = (GLOSSARY.parent / "where_to_go.md").read_text("utf-8")
+    rows = [re.findall(r"\]\((http\S+?)\)", line) for line in page.splitlines()[6:] if line.startswith("| ")]
+    assert {len(links) for links in rows} == {1}
+    assert len({link for [link] in rows}) == len(rows) > 20
+
+
 def test_readers_find_the_glossary():
     overview = nbformat.read(ROOT / "notebooks" / "00_overview.ipynb", as_version=4)
     assert any("](glossary.md)" in cell.source for cell in overview.cells if cell.cell_type == "markdown")
