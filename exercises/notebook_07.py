@@ -77,7 +77,7 @@ comparison(
 )
 
 
-@exercise("7.2")
+@exercise("7.2", points=2)
 def heads_for_two_links(answer):
     """Check a head that links "it" to "violin", and one that links "played" to "violin"."""
     try:
@@ -160,7 +160,7 @@ WRONG_RULES = functions(
 )
 
 
-@exercise("7.4", points=2)
+@exercise("7.4", points=4)
 def collocations_and_baseline(answer):
     """Check a head, and the shares of collocations that it, a baseline and strangers find."""
     try:

@@ -81,7 +81,7 @@ def behind_the_best(found: Tensor, layer: int, head: int) -> float:
     return binomtest(won, lost + won).pvalue if lost + won else 1.0
 
 
-@exercise("10.2")
+@exercise("10.2", points=2)
 def head_for_possessives(answer):
     """Check a head that links "his" to its noun: the best of 72, or one that 48 sentences cannot tell from it."""
     chosen, judged = takes_his_to_noun(CHOOSE), takes_his_to_noun(JUDGE)
@@ -109,7 +109,7 @@ CONTEXTS = {  # B, S, D, A and the head
 }
 
 
-@exercise("10.3", points=2, sizes=CONTEXTS)
+@exercise("10.3", points=3, sizes=CONTEXTS)
 def head_silenced(answer, B, S, D, A, head):
     """Check a hook that writes columns in the place of one head's, (D,) or (B, S, D)."""
     expect_function(answer)

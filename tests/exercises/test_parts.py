@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -381,4 +382,9 @@ def test_a_page_without_parts_or_with_odd_input(mine, capsys):
     mine.mkdir()
     (mine / "attention_weights.py").write_text(PART.format("query.size(-1)"), "utf-8")
     save_page(None, None, None, None)
-    assert "Somebody wrote 1 of the 9 parts" in (mine / "my_bert.html").read_text("utf-8")
+    page = (mine / "my_bert.html").read_text("utf-8")
+    assert "1 of the 9 parts of this BERT is my own code" in page
+    assert f"The model is all-MiniLM-L6-v2, on {date.today():%d %B %Y}." in page
+    assert "To show it to others: show_parts().save()" in repr(show_parts())
+    assert show_parts().save().names == ["attention_weights"]
+    assert "no number differs from the official BERT" in (mine / "my_bert.html").read_text("utf-8")
