@@ -179,7 +179,7 @@ site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with v
 page: $(DEV_INSTALLED)  ## write type_bert.html as one file to build/, which opens from a folder without a network (needs npm)
 	$(BIN)/python -m publish.type_bert.build $(ARGS)
 
-slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03, NB=evening; ARGS=--seminar for the seminar's second session in one deck)
+slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB="05 07", NB=evening)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)
 
 book: $(DEV_INSTALLED)  ## write an EPUB and a PDF of the saved notebooks to site/book/ (needs Chromium, and fonts such as Noto for the characters of other scripts)
@@ -189,8 +189,8 @@ pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07, and 
 	$(BIN)/python -m publish.annotate
 	$(BIN)/python -m publish.exercise
 
-rehearse: $(DEV_INSTALLED)  ## update cells and minutes in README and the plans, and the syllabus, and check that each plan fits its time
-	$(BIN)/python -m publish.syllabus
+rehearse: $(DEV_INSTALLED)  ## update hours, minutes and points in README, COURSE.md and SYLLABUS.md, and check that each unit fits its time
+	$(BIN)/python -m publish.teaching
 
 student: $(DEV_INSTALLED)  ## write a copy without solutions to student/ (ARGS=FOLDER for another folder)
 	$(BIN)/python -m publish.student $(ARGS)

@@ -1,6 +1,7 @@
 """Grade the hand-ins of a class: `python -m exercises grade notebooks/03_self_attention.ipynb handed_in/*.ipynb`.
 
 Each hand-in runs in its own process: the cells of the original notebook, with the student's exercise cells in place.
+`python -m exercises hint 3.2 notebooks/03_self_attention.ipynb` gives the hint that `check` would give.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from exercises.grading import grade
 from exercises.grading.report import LMS_NAMES, importable, report, write_canvas, write_csv, write_letters, write_moodle
+from exercises.hints import hint
 from utils.support.characters import replace_unprintable
 
 NOT_DONE = """
@@ -40,6 +42,10 @@ def read_options() -> argparse.Namespace:
         prog="python -m exercises", description=__doc__ + NOT_DONE, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
+    asked = commands.add_parser("hint", help="print the hint for one answer")
+    asked.add_argument("number", help="the exercise, such as 3.2")
+    asked.add_argument("file", type=Path, help="a notebook, or a Python file that defines the answer")
+    asked.add_argument("--again", action="store_true", help="print the second, more detailed hint")
     command = commands.add_parser("grade", help="grade the hand-ins for one notebook")
     add = command.add_argument
     cores = os.cpu_count() or 1
@@ -62,7 +68,7 @@ def read_options() -> argparse.Namespace:
     add("--seconds", type=positive, default=60, help="time limit for each cell (default: %(default)g)")
     add("--memory", type=positive, default=4, help="memory limit for each hand-in, in GB (default: %(default)g)")
     options = parser.parse_args()
-    if options.processes < 1:
+    if options.command == "grade" and options.processes < 1:
         command.error(f"--processes must be at least 1, got {options.processes}")
     return options
 
@@ -77,9 +83,20 @@ def expand(names: list[str]) -> list[Path]:
 
 
 def main() -> str | int | None:
-    """Grade the hand-ins; return an error message, or 1 if a hand-in was not graded, such as after Ctrl-C."""
+    """Run a command; return an error message, or 1 if a hand-in was not graded, such as after Ctrl-C."""
     options = read_options()
     replace_unprintable()
+    if options.command == "grade":
+        return grade_class(options)
+    try:
+        print(hint(options.number, options.file, options.again))
+    except (OSError, ValueError) as error:
+        return str(error)
+    return None
+
+
+def grade_class(options: argparse.Namespace) -> str | int:
+    """Grade the hand-ins; return an error message, or whether a hand-in was not graded."""
 
     def save(rows: list) -> None:
         if options.csv:

@@ -100,14 +100,13 @@ def wrong_scale(weights: Tensor, products: Tensor, D: int) -> str:
 
 
 def low_scores(width: int, D: int) -> tuple[Tensor, Tensor]:
-    """Return states (1, 3, width), the last of which is padding, and their mask (1, 3).
+    """Return states (2, 3, width) and their mask (2, 3): padding ends the first text, and begins the second.
 
     If every query is (1, …, 1) and every key D times its state's first coordinate, real tokens have the score −200,
     and padding has 0.
     """
-    states, mask = torch.full((1, 3, width), -200 / D**0.5), torch.ones(1, 3, dtype=torch.long)
-    states[:, -1], mask[:, -1] = 0, 0
-    return states, mask
+    mask = torch.tensor([[1, 1, 0], [0, 1, 1]])
+    return (mask * (-200 / D**0.5))[..., None].repeat(1, 1, width), mask
 
 
 def expect_nothing_on_padding(run: Callable, parts, hidden_size: int, D: int) -> None:
@@ -124,7 +123,7 @@ def expect_nothing_on_padding(run: Callable, parts, hidden_size: int, D: int) ->
 
 
 def hides_padding(weights: Tensor) -> None:
-    """Raise `Hint` unless the weights that `low_scores` gave leave the last token out."""
+    """Raise `Hint` unless the weights that `low_scores` gave leave padding out."""
     weights = torch.as_tensor(weights)
     expect(
         not weights.isnan().any(),
@@ -134,9 +133,14 @@ def hides_padding(weights: Tensor) -> None:
         "softmax, which does.",
     )
     expect(
-        weights[..., -1].max() < 1e-7,
+        weights[0, ..., -1].max() < 1e-7,
         "Padding still gets some weight if the scores of real tokens are low, such as −200. Hide it with −inf "
         "(-math.inf), which is below every score, before the softmax.",
+    )
+    expect(
+        weights[1, ..., 0].max() < 1e-7,
+        "A text may begin with padding, which then gets some weight. Hide the keys at which the mask is 0, wherever "
+        "they are.",
     )
 
 

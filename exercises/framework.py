@@ -56,7 +56,7 @@ class NotAttempted(Exception):  # noqa: N818
 def exercise(number: str, points: int = 1, sizes: dict[str, tuple] | None = None, part: str | None = None) -> Callable:
     """Register a check, a function that takes the answer, raises `Hint` if it is wrong, and may return a remark.
 
-    Points measure difficulty: 1 for a prediction, 2 for a few lines, 3 for a module or a longer function.
+    `points` are the minutes that the notebook states, divided by 7 and rounded.
     `sizes` are further arguments by a name such as "H = 18 and 3 heads": the function runs with each in turn.
     `part` is a name in `exercises.parts.PARTS`: a right answer must also work wherever BERT calls it, and is saved.
     """

@@ -11,6 +11,12 @@ from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 
 
+def random_weights(L: int, A: int, S: int) -> Tensor:
+    """Return seeded attention weights, (L, A, S, S)."""
+    scores = torch.randn(L, A, S, S, generator=torch.Generator().manual_seed(7))
+    return (2 * scores).softmax(dim=-1)
+
+
 @torch.inference_mode()
 def read_weights(*text: str) -> tuple[Tensor, list[str]]:
     """Return the checkpoint's attention weights (L, A, S, S) for a text or a pair, and its tokens."""

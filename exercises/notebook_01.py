@@ -33,7 +33,7 @@ class Vocabulary(dict):
         return super().get(piece, default) if piece in self else default
 
 
-@exercise("1.1", points=3, part="word_pieces")
+@exercise("1.1", points=4, part="word_pieces")
 def cut_a_word(answer):
     """Check that the answer cuts a word by the longest match from the left: chosen words, and 300 random ones."""
     expect_function(answer)

@@ -74,6 +74,7 @@ comparison(
     sizes=TABLES,
     errors={"must match": "{error}: take the rows of the table that S tokens need."},
     remark="Broadcasting over the batch is all it takes.",
+    points=1,
 )
 
 
@@ -147,7 +148,7 @@ BATCHES = {  # B, S, H
 }
 
 
-@exercise("2.4", points=3, sizes=BATCHES, part="embeddings")
+@exercise("2.4", points=2, sizes=BATCHES, part="embeddings")
 def write_embeddings(answer, B: int, S: int, H: int):
     """Check that the answer is the forward of `Embeddings`: three rows added, then LayerNorm, then dropout."""
     expect_function(answer)

@@ -129,7 +129,7 @@ QUERIES = {  # shapes of query and key, and one in which a mask of keys fits the
 }
 
 
-@exercise("3.2", points=3, sizes=QUERIES, part="attention_weights")
+@exercise("3.2", points=4, sizes=QUERIES, part="attention_weights")
 def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
     """Check that the answer gives the attention weights (…, S, T) of query and key, with or without a mask."""
     expect_function(answer)
@@ -203,7 +203,7 @@ def wrong_masks(query, key, mask):
 HEADS = {"the pretrained head": (), "H = 18 and D = 6": (18, 3), "H = 20 and D = 4": (20, 5)}
 
 
-@exercise("3.3", points=3, sizes=HEADS)
+@exercise("3.3", points=6, sizes=HEADS)
 def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
     """Check that the answer is a class that agrees with official heads, given their parameters."""
     expect(

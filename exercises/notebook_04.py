@@ -58,6 +58,7 @@ comparison(
     sizes={"H = 18 and 3 heads": (18, 3, 1), "H = 20 and 5 heads": (20, 5, 3), "H = 12 and 6 heads": (12, 6, 4)},
     errors=ERRORS,
     remark="Together the heads' parts make up the whole matrix.",
+    points=1,
 )
 
 comparison(
@@ -80,6 +81,7 @@ comparison(
     errors=ERRORS,
     remark="Each head now has its own (S, D) matrix.",
     part="split_heads",
+    points=3,
 )
 
 comparison(
@@ -97,13 +99,14 @@ comparison(
     sizes=SIZES,
     errors=ERRORS,
     remark="It undoes split_heads.",
+    points=1,
 )
 
 
 MODELS = {"the pretrained model": (), "H = 18 and 3 heads": (18, 3), "H = 20 and 5 heads": (20, 5)}
 
 
-@exercise("4.5", points=3, sizes=MODELS, part="multi_head_attention")
+@exercise("4.5", points=6, sizes=MODELS, part="multi_head_attention")
 def write_the_forward_pass(answer, hidden_size: int = 0, num_heads: int = 0):
     """Check that the answer computes output and weights of every layer of an official model, padding included."""
     expect_function(answer)

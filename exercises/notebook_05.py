@@ -50,6 +50,7 @@ comparison(
     sizes={f"a stream of the shape {shape}": shape for shape in ((2, 3, 8), (5, 6), (3, 1, 5))},
     later="It is LN(x + f(x)).",
     remark="Both halves of BERT's layer are this step.",
+    points=1,
 )
 
 comparison(
@@ -79,6 +80,7 @@ comparison(
     },
     later="GELU(x) is x · Φ(x), and Φ(x) = (1 + erf(x / √2)) / 2.",
     forbidden=("This calls torch's own GELU. Write it with torch.erf.", "gelu"),
+    points=1,
 )
 
 
@@ -122,7 +124,7 @@ comparison(
         "H = 5, I = 20 and tanh": (5, 20, nn.Tanh),
     },
     remark="Wide, activated, and narrow again.",
-    points=3,
+    points=1,
     part="feed_forward",
 )
 

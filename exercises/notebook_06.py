@@ -63,7 +63,7 @@ def loop_through_the_layers(answer):
 
 def pair_of(value) -> tuple:
     """Return the hidden states and attention weights of a forward's result; `Hint` unless it is such a pair."""
-    hint = "Return two lists, the hidden states and the attention weights: `return states, attentions`."
+    hint = "Return two lists: first the hidden states, then the attention weights."
     expect(isinstance(value, tuple | list) and len(value) == 2, hint)
     states, attentions = value
     expect(not any(isinstance(item, Tensor) and item.ndim < 4 for item in value), hint)
@@ -118,6 +118,7 @@ prediction(
     later="Three tables, (V + P + T)·H, and 2·H; then per layer 4·(H² + H), 2·H·I + I + H, and 2·2·H.",
     names=lambda: globals(),
     remark="The number of heads plays no part.",
+    points=2,
 )
 
 
@@ -156,7 +157,7 @@ def official_names() -> list[str]:
         return [*BertModel(BertConfig()).state_dict(), *(f"embeddings.{name}" for name in OLD_IDS)]
 
 
-@exercise("6.4", points=3)
+@exercise("6.4", points=2)
 def share_one_layer(answer):
     """Check that the answer is the forward of an encoder that uses its first layer L times: all hidden states."""
     expect_function(answer)
@@ -217,7 +218,7 @@ def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
         expect(close(state, right), hint)
     for state, right in zip(tensors, wanted, strict=True):
         expect_gradients(state, right, list(encoder.parameters()), CUT_OFF)
-    for layers, count in ((2, "two layers give three"), (7, "seven layers give eight")):
+    for layers, count in ((2, "two layers give three"), (25, "25 layers give 26")):
         found = as_states(answer(toy_encoder(layers), ids, mask, types), layers)
         hint = f"Right for three layers, but {count} states. Use len(encoder.layers)."
         expect(len(found) == layers + 1, hint)

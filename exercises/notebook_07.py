@@ -11,7 +11,7 @@ from torch import Tensor
 from exercises.arrays import run_once
 from exercises.comparison import comparison, name_the_mistake
 from exercises.framework import Hint, as_number, as_tensor, close, exercise, expect, expect_function, expect_tensor
-from exercises.heads import as_head, largest_is, read_weights
+from exercises.heads import as_head, largest_is, random_weights, read_weights
 from exercises.mistakes import functions
 
 COLLOCATIONS = (
@@ -21,12 +21,6 @@ COLLOCATIONS = (
 )
 IAN = ("I called Ian.", "I got his answering machine.")
 HUNT = ("Clara played an old violin.", "One day she sold it.")
-
-
-def random_weights(L: int, A: int, S: int) -> Tensor:
-    """Return seeded attention weights, (L, A, S, S)."""
-    scores = torch.randn(L, A, S, S, generator=torch.Generator().manual_seed(7))
-    return (2 * scores).softmax(dim=-1)
 
 
 class Link(NamedTuple):
@@ -83,7 +77,7 @@ comparison(
 )
 
 
-@exercise("7.2")
+@exercise("7.2", points=2)
 def heads_for_two_links(answer):
     """Check a head that links "it" to "violin", and one that links "played" to "violin"."""
     try:
@@ -166,7 +160,7 @@ WRONG_RULES = functions(
 )
 
 
-@exercise("7.4", points=2)
+@exercise("7.4", points=4)
 def collocations_and_baseline(answer):
     """Check a head, and the shares of collocations that it, a baseline and strangers find."""
     try:

@@ -176,7 +176,7 @@ def expect_dropout(answer) -> None:
     )
 
 
-@exercise("8.2", points=2)
+@exercise("8.2", points=1)
 def lower_part_frozen(answer):
     """Check that embeddings and the first layers are frozen and everything else is trainable."""
     expect_function(answer)
@@ -242,7 +242,7 @@ def expect_frozen(model: TransformerForSequenceClassification, number: int, case
     )
 
 
-@exercise("8.4", points=2)
+@exercise("8.4", points=1)
 def accuracy_over_batches(answer):
     """Check the accuracy over batches of different sizes."""
     expect_function(answer)
@@ -288,7 +288,7 @@ def accuracy_over_batches(answer):
     return ""
 
 
-@exercise("8.6", points=3)
+@exercise("8.6", points=2)
 def early_stopping(answer):
     """Check after which epoch training ends, and which is kept, both from 1."""
     expect_function(answer)
@@ -389,7 +389,7 @@ def recorded(asked: list) -> Callable[[list[str]], float]:
     return score
 
 
-@exercise("8.3", points=2)
+@exercise("8.3", points=1)
 def leave_one_out(answer):
     """Check how much a score drops when each word is left out, by its place."""
     expect_function(answer)

@@ -114,6 +114,7 @@ comparison(
     sizes={name: (mask,) for name, mask in MASKS.items()},
     own=("mean_pooling", "write the mean yourself."),
     remark="From here on, `embed` takes your mean.",
+    points=3,
 )
 
 
@@ -212,7 +213,7 @@ WRONG_RECALLS = functions(
 )
 
 
-@exercise("9.4", points=2)
+@exercise("9.4", points=3)
 def share_that_was_found(answer):
     """Check the recall of found row numbers, query by query, in any order."""
     expect_function(answer)

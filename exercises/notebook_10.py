@@ -1,13 +1,13 @@
 """Checks for the exercises of notebook 10."""
 
-from functools import cache
+from functools import cache, reduce
 from itertools import product
 
 import torch
 from scipy.stats import binomtest
 from torch import Tensor
 
-from exercises.comparison import expect_own
+from exercises.comparison import comparison, expect_own
 from exercises.framework import (
     Hint,
     as_number,
@@ -20,7 +20,7 @@ from exercises.framework import (
     expect_tensor,
     readers_frames,
 )
-from exercises.heads import as_head, largest_is, read_weights
+from exercises.heads import as_head, largest_is, random_weights, read_weights
 
 PLACES = ("The {r} and {p} were gone.", "We saw {p} beside the {r}.")
 BETWEEN = ("old ", "very beautiful ")
@@ -81,7 +81,7 @@ def behind_the_best(found: Tensor, layer: int, head: int) -> float:
     return binomtest(won, lost + won).pvalue if lost + won else 1.0
 
 
-@exercise("10.2")
+@exercise("10.2", points=2)
 def head_for_possessives(answer):
     """Check a head that links "his" to its noun: the best of 72, or one that 48 sentences cannot tell from it."""
     chosen, judged = takes_his_to_noun(CHOOSE), takes_his_to_noun(JUDGE)
@@ -109,7 +109,7 @@ CONTEXTS = {  # B, S, D, A and the head
 }
 
 
-@exercise("10.3", points=2, sizes=CONTEXTS)
+@exercise("10.3", points=3, sizes=CONTEXTS)
 def head_silenced(answer, B, S, D, A, head):
     """Check a hook that writes columns in the place of one head's, (D,) or (B, S, D)."""
     expect_function(answer)
@@ -182,3 +182,53 @@ def wrong_silences(context: Tensor, columns: Tensor, head: int) -> dict[str, Ten
         ).expand_as(context),
         "Every A-th number is replaced, but a head's numbers are next to each other.": strided,
     }
+
+
+def mixed(weights: Tensor, residual: float, attention: float | None = None) -> Tensor:
+    """Return each layer's mean of its heads, mixed with the identity matrix, (L, S, S)."""
+    attention = 1 - residual if attention is None else attention
+    return attention * weights.mean(dim=1) + residual * torch.eye(weights.size(-1))
+
+
+def chained(layers: Tensor) -> Tensor:
+    """Return the product of matrices (L, S, S), later ones from the left."""
+    return reduce(lambda flow, layer: layer @ flow, layers)
+
+
+comparison(
+    "10.4",
+    "weights, residual",
+    "chained(mixed(weights, residual))",
+    """
+    weights.mean(dim=(0, 1)) | This is the mean of all heads. Rollout multiplies the layers.
+    weights[-1].mean(dim=0)
+    mixed(weights, residual)[-1] | This is the last layer alone. Multiply all layers.
+    chained(weights.mean(dim=1)) | Each layer is the mean of its heads, without a residual. Mix it with torch.eye(S).
+    chained(mixed(weights, 1 - residual)) | The shares are swapped: `residual` belongs to the identity matrix.
+    chained(mixed(weights, 0.5)) | The share is fixed at 0.5. Use the argument `residual`.
+    chained(mixed(weights, residual).flip(0))
+    chained(mixed(weights, residual).mT)
+    chained(mixed(weights, residual)).T | The layers are multiplied in the wrong order. Each layer comes from the left
+        of those before it: layer @ flow.
+    mixed(weights, residual).prod(dim=0) | This multiplies element by element. Multiply matrices, with @.
+    mixed(weights, residual).mean(dim=0)
+    mixed(weights, residual).sum(dim=0) | The layers are added. Multiply them, with @.
+    chained(mixed(weights, 1.0, 1.0))
+    chained(mixed(weights, residual, 1.0)) | The rows no longer sum to 1. Attention gets the share 1 − residual.
+    chained(mixed(weights * weights.size(1), residual)) | The heads of a layer are added. Take their mean.
+    chained(mixed(weights.amax(dim=1, keepdim=True), residual)) | This takes the largest of the heads. Take their mean.
+    chained(mixed(weights[:, :1], residual)) | This is the first head alone. Take the mean of the heads.
+    torch.stack([chained(mixed(each[:, None], residual)) for each in weights.unbind(dim=1)])
+    torch.stack([chained(mixed(each[:, None], residual)) for each in weights.unbind(dim=1)]).mean(dim=0) | Each head is
+        followed alone here. Take the mean of a layer's heads first.
+    mixed(weights, residual) | These are the mixed layers, one by one. Multiply them to a single matrix (S, S).
+    chained(mixed(weights, residual)[1:]) | The first layer is missing. Begin with the identity matrix.
+    torch.eye(weights.size(-1)) | Begin with the identity matrix of S rows,
+        and for each layer: flow = ((1 - residual) * layer.mean(dim=0) + residual * torch.eye(S)) @ flow.
+    """,
+    inputs=lambda L, A, S, residual: (random_weights(L, A, S), residual),
+    sizes={"3 layers and a residual of 0.7": (3, 2, 5, 0.7), "4 layers and one of 0.8": (4, 3, 6, 0.8)},
+    own=("rollout", "multiply the layers yourself."),
+    lists=True,
+    remark="What is closer to the measurement, in your sentence, is for the next cell.",
+)

@@ -58,7 +58,7 @@ def rows_of_words(vocabulary: Vocabulary, B: int, S: int, padded: int, has_all: 
     return ids
 
 
-@exercise("11.1", points=3)
+@exercise("11.1", points=4)
 def hide_words(answer):
     """Check mask_tokens: which words are selected, and what replaces them."""
     expect_function(answer)
@@ -188,7 +188,7 @@ def pretrained() -> TransformerForMaskedLM:
     return TransformerForMaskedLM.from_checkpoint(str(DATA / "tiny_bert"))
 
 
-@exercise("11.2", points=3)
+@exercise("11.2", points=4)
 def write_the_head(answer):
     """Check the masked-LM head as a module, climbing with pretrained weights to the logits."""
     expect(

@@ -27,7 +27,7 @@ from exercises.framework import (
 from exercises.mistakes import functions
 
 
-@exercise("12.1", points=2)
+@exercise("12.1", points=1)
 def write_the_causal_mask(answer):
     """Check who may see whom in a text of T tokens, (T, T): True up to a token's own place."""
     expect_function(answer)
@@ -109,7 +109,7 @@ ACROSS_HINTS = {
 }
 
 
-@exercise("12.2", points=3)
+@exercise("12.2", points=4)
 def write_cross_attention(answer):
     """Check cross-attention against every layer of an official decoder."""
     expect_function(answer)
@@ -356,7 +356,7 @@ def lessons(answer):
     return "Every token of the text is a lesson. From here on, the models learn from your lessons."
 
 
-@exercise("12.5", points=2)
+@exercise("12.5", points=1)
 def keep_by_share_of_the_best(answer):
     """Check min-p sampling against transformers' MinPLogitsWarper."""
     expect_function(answer)

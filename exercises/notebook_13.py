@@ -24,7 +24,7 @@ from exercises.mistakes import functions
 from exercises.prediction import prediction
 
 
-@exercise("13.1", points=2)
+@exercise("13.1", points=1)
 def mask_of_blocks(answer):
     """Check for a mask that is True where two tokens of a row belong to the same text."""
     expect_function(answer)

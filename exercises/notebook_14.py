@@ -61,7 +61,7 @@ prediction(
 )
 
 
-@exercise("14.2", points=2)
+@exercise("14.2", points=3)
 def all_pairs_turned(answer):
     """Check rotary positions: each pair of numbers is rotated by its position and speed."""
     expect_function(answer)

@@ -6,7 +6,16 @@ import torch
 from torch import nn
 
 from exercises.comparison import expect_own
-from exercises.framework import as_number, call, close, exercise, expect, expect_function, expect_tensor
+from exercises.framework import (
+    as_number,
+    call,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_gradients,
+    expect_tensor,
+)
 from exercises.prediction import prediction, within
 from utils.tokenization import WordPieceTokenizer
 
@@ -104,6 +113,9 @@ def labels_at_first_pieces(answer):
     ids, aligned = answer(["a", "\x96", "film"], [1, 2, 3], tokenizer)
     empty = f"Of the word “\\x96” the tokenizer leaves no piece. You return {len(ids)} ids and {len(aligned)} labels"
     expect(len(ids) == len(aligned), f"{empty}: add an [UNK] for such a word, or leave out its label.")
+    before, after = tokenizer.encode("a")[:-1], tokenizer.encode("film")[1:]
+    fits = ids in ([*before, *after], [*before, tokenizer.vocab["[UNK]"], *after])
+    expect(fits, f"{empty}, and the ids are {ids}. Take the id of [UNK] from the tokenizer, or leave the word out.")
     words, labels = list(TEXTS[0][0]), list(TEXTS[0][1])
     answer(words, labels, tokenizer)
     expect((words, labels) == TEXTS[0], "Your function changes the lists in place. Make new lists instead.")
@@ -197,4 +209,7 @@ def thin_matrices(answer):
             close(*same, 1e-4),
             "`merged` differs from forward. Its weight is the old one + scale · up @ down; keep the bias.",
         )
+        x.requires_grad_()
+        below = "The layers below get another gradient than through one merged layer. Remove any detach."
+        expect_gradients(layer(x), merged(x), [x], below)
     return "Merged, it costs nothing more than the layer that it began as."

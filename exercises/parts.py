@@ -12,6 +12,7 @@ import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from string import Template
@@ -23,7 +24,7 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.embeddings import Embeddings
 from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.encoder_layer import FeedForward, TransformerEncoderLayer
-from utils.support.checkpoint import load_reference_model, load_tokenizer, read_checkpoint
+from utils.support.checkpoint import checkpoint_name, load_reference_model, load_tokenizer, read_checkpoint
 from utils.support.checks import check_shapes, checked_mask
 from utils.support.comparisons import compare_rungs
 from utils.support.files import as_path, write_file
@@ -288,12 +289,16 @@ class Drawing:
     def __init__(self, names: list[str]):
         self.names = names
 
+    def save(self, name: str = "", text: str = LADDER[0][0], texts: tuple[str, ...] = (), word: str = "I") -> "Drawing":
+        """Save a page to show, and the drawing, in files of their own: see `save_page`."""
+        return save_page(name, text, [*texts], word)
+
     def __repr__(self) -> str:
         lines = [f"{len(self.names)} of the {len(PARTS)} parts of this BERT are your own code"]
         for number, (name, part) in enumerate(PARTS.items(), start=1):
             whose = "yours" if name in self.names else "ours"
             lines.append(f"{number}  {part.title:<26}{whose:<7}{part.notebook}")
-        return "\n".join(lines)
+        return "\n".join(lines + ["To show it to others: show_parts().save()"] * bool(self.names))
 
     def svg(self) -> str:
         """Return the drawing of the README, in which only the reader's parts have a colour."""
@@ -335,19 +340,22 @@ def show_parts() -> Drawing:
 def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawing:
     """Save a page about the reader's BERT, my_bert.html, and its drawing, my_bert.svg, next to the parts.
 
-    The page shows the `name`, the reader's code, how far the model is from the official one, the ribbons of `text`
-    from `word`, and how similar `texts` are to the first of them. Prints where it is, and returns the drawing.
+    The page shows the `name`, if there is one, the reader's code, how far the model is from the official one, which
+    model that is, the date, the ribbons of `text` from `word`, and how similar `texts` are to the first of them. Prints
+    where it is, and returns the drawing.
     """
     drawing, parts = show_parts(), saved_parts()
     if not parts:
         print("None of the parts is yours yet: solve exercise 3.2 or 5.3, and run this cell again.")
         return drawing
-    model, name = my_encoder().requires_grad_(False), str(name or "").strip()[:60] or "Somebody"
+    model, name = my_encoder().requires_grad_(False), str(name or "").strip()[:60]
     text = " ".join(text_or_pair(text))
     texts = validated("texts", texts, [text])
-    headline = f"{name} wrote {len(parts)} of the {len(PARTS)} parts of this BERT"
+    count = f"{len(parts)} of the {len(PARTS)} parts of this BERT"
+    headline = f"{name} wrote {count}" if name else f"{count} {'are' if len(parts) > 1 else 'is'} my own code"
     verdict, config = measure(model), model.config
-    fields = {"title": headline, "owner": f"{name}’s", "verdict": verdict, "text": texts[0]}
+    fields = {"title": headline, "owner": f"{name}’s" if name else "my", "text": texts[0]}
+    fields["verdict"] = f"{verdict} The model is {Path(checkpoint_name()).name}, on {date.today():%d %B %Y}."
     path = write_file(
         folder() / "my_bert.html",
         Template(PAGE.read_text("utf-8")).substitute(

@@ -22,6 +22,7 @@ def prediction(
     names: Callable[[], Mapping] = dict,
     later: str = "",
     remark: str = "",
+    points: int = 1,
 ) -> None:
     """Register an exercise whose answer is a value, or several.
 
@@ -68,7 +69,7 @@ def prediction(
     for at, mistakes in enumerate(tables):
         for each in mistakes:
             MISTAKES[number] += [Wrong(wrong, each.hint, partial(answer_with, at, wrong)) for wrong in each.answers]
-    exercise(number)(check_answer)
+    exercise(number, points=points)(check_answer)
 
 
 def within(margin: float) -> Callable[[float, float], bool]:

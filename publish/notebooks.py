@@ -29,7 +29,6 @@ FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # as JupyterL
 EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not compare
 VARIES = "varies"  # tag of a cell that reveals what a training gave, so its numbers depend on the machine
 REMOVE_INPUT = "remove-input"  # tag of a cell whose code is hidden on slides, as in nbconvert and Jupyter Book
-SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, explains or runs
 FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests of its claims, the solved exercises
 COPIED = re.compile(
     r"(\d\d)_(.+)"

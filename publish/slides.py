@@ -13,8 +13,8 @@ from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from publish.notebooks import BOX, NOTEBOOKS, OUR_VERSION_BLOCK, REMOVE_INPUT, SEMINAR, notebook_paths, number_of
-from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, questions, slots, units
+from publish.notebooks import BOX, NOTEBOOKS, OUR_VERSION_BLOCK, REMOVE_INPUT, notebook_paths, number_of
+from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, units
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
 
@@ -62,31 +62,8 @@ def show_exercises(notebook) -> None:
             cell.metadata.slideshow.slide_type = "subslide"
 
 
-def keep_seminar_cells(notebook) -> None:
-    """Keep the cells of the seminar; those that the full deck skips, such as exercise texts, get a slide."""
-    notebook.cells = [cell for cell in notebook.cells if SEMINAR in cell.metadata.get("tags", [])]
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and cell.metadata.slideshow.slide_type == "skip":
-            cell.metadata.slideshow.slide_type = "subslide"
-
-
-def add_questions(notebook, number: str) -> None:
-    """Insert the question of the plan in TEACHING.md after its section's heading or at its end, then the answer."""
-    for found in questions(number):
-        (first,), (last,) = ([c for c in notebook.cells if c.id == name] for name in (found.first, found.last))
-        subslide = {"slideshow": {"slide_type": "subslide"}}
-        question, answer = (new_markdown_cell(text, metadata=subslide) for text in found.texts)
-        notebook.cells.insert(notebook.cells.index(last) + 1, answer)
-        if found.opens:
-            heading, _, text = first.source.partition("\n\n")
-            first.source = f"{heading}\n\n{question.source}"
-            notebook.cells.insert(notebook.cells.index(first) + 1, new_markdown_cell(text, metadata=subslide))
-        else:
-            notebook.cells.insert(notebook.cells.index(answer), question)
-
-
 def add_notes(notebook, number: str) -> None:
-    """Start the speaker's notes of each section with its row of the plan in TEACHING.md."""
+    """Start the speaker's notes of each section with its row in COURSE.md, and those of a unit with its question."""
     texts, cells = notes(number), []
     for cell in notebook.cells:
         cells.append(cell)
@@ -103,8 +80,9 @@ def make_slides(copy: Path, folder: Path, by: str = "") -> Path:
     """
     notebook = read_for_slides(copy, folder / "views")
     show_exercises(notebook)
+    add_notes(notebook, number_of(copy))
     sign(notebook, by)
-    return write_deck(notebook, folder, number_of(copy), copy)
+    return write_deck(notebook, folder, copy)
 
 
 def sign(notebook, by: str) -> None:
@@ -114,23 +92,7 @@ def sign(notebook, by: str) -> None:
     first.source = "\n\n".join([heading, *[by] * bool(by), text])
 
 
-def make_seminar(copies: list[Path], folder: Path, by: str = "") -> Path:
-    """Write one deck with the seminar's slides of executed notebooks, with the questions and notes of the plan."""
-    cells = []
-    for copy in copies:
-        number, notebook = number_of(copy), read_for_slides(copy, folder / "views")
-        keep_seminar_cells(notebook)
-        add_questions(notebook, number)
-        add_notes(notebook, number)
-        for cell in notebook.cells:
-            cell.id = f"{number}-{cell.id}"[:64]  # two notebooks may use the same cell id
-        cells += notebook.cells
-    notebook.cells = cells
-    sign(notebook, by)
-    return write_deck(notebook, folder, SEMINAR, copies[0])
-
-
-def write_deck(notebook, folder: Path, name: str, copy: Path) -> Path:
+def write_deck(notebook, folder: Path, copy: Path) -> Path:
     """Write the slides of a notebook read from `copy`, with all files they need."""
     exporter = SlidesExporter(
         config=Config({"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {REMOVE_INPUT}}}),
@@ -142,10 +104,7 @@ def write_deck(notebook, folder: Path, name: str, copy: Path) -> Path:
         embed_images=True,
     )
     code_colours = HtmlFormatter(style="default").get_style_defs(".highlight")
-    resources = {
-        "metadata": {"path": str(copy.parent), "name": name if name.startswith(SEMINAR) else copy.stem},
-        "code_colours": code_colours,
-    }
+    resources = {"metadata": {"path": str(copy.parent), "name": copy.stem}, "code_colours": code_colours}
     page, _ = exporter.from_notebook_node(notebook, resources)
     for part in ("dist", "plugin/notes"):
         unneeded = shutil.ignore_patterns("*.map", "*.esm.js")
@@ -154,31 +113,21 @@ def write_deck(notebook, folder: Path, name: str, copy: Path) -> Path:
         shutil.copy(file, folder)
     style = folder / "slides.css"
     style.write_text(fill_in(style.read_text("utf-8")), "utf-8")  # slides are light
-    target = folder / f"{name}.html"
+    target = folder / f"{number_of(copy)}.html"
     target.write_text(ANCHOR.sub("", page), "utf-8")
     return target
 
 
 def main() -> str | None:
-    """Make the slides of the given notebooks, or one deck of the seminar; return an error message or None."""
+    """Make the slides of the given notebooks; return an error message or None."""
     parser = argparse.ArgumentParser(prog="python -m publish.slides", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="03", help="the number of a notebook, or evening")
-    parser.add_argument("--seminar", action="store_true", help="one deck of the seminar's second session")
     parser.add_argument("--by", default="", metavar="'Ada Berg, 1 December'", help="a line for the first slide")
     options = parser.parse_args()
-    names = options.names
-    if options.seminar:
-        names = [
-            f"{number}_" for number in dict.fromkeys(row.notebook for slot in slots() for row in slot.rows) if number
-        ]
-    paths = [path for path in notebook_paths(names) if path.parent == NOTEBOOKS]
-    if not names or not paths:
+    paths = [path for path in notebook_paths(options.names) if path.parent == NOTEBOOKS]
+    if not options.names or not paths:
         return "no notebook chosen: pass its number, as in make slides NB=03"
-    copies = execute(paths, BUILD / "executed_for_slides", LARGER_TEXT)
-    if options.seminar:
-        print(make_seminar(copies, SITE / "slides", options.by))
-        return None
-    for copy in copies:
+    for copy in execute(paths, BUILD / "executed_for_slides", LARGER_TEXT):
         print(make_slides(copy, SITE / "slides", options.by))
     return None
 

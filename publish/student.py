@@ -30,9 +30,19 @@ COPIED = (
     ".gitignore",
 )
 MAKEFILE_ENDS = "# For contributors and teachers."
-SOLUTIONS = "notebooks/solutions"
+SOLUTIONS, TUTOR = "notebooks/solutions", "notebooks/AGENTS.md"
+WITHHELD = (SOLUTIONS, "microbert.py")  # a sentence that sends students there makes no sense in the copy
+# mark a link there or a mention of our version, and the beginning and the end of another dead link's label
+GONE, DEAD, END = "\x02", "\x00", "\x01"
+STRIPPED = (
+    (rf"[^\S\n]*\([^().?!]*{GONE}[^().?!]*\)", ""),
+    (rf"(?m)^[^.?!\n]*{GONE}[^.?!\n]*[.?!]?[^\S\n]*", ""),
+    (rf"[^.?!\n]*{GONE}[^.?!\n]*[.?!]?", ""),
+    (rf"[^\S\n]*\([^().?!]*{DEAD}[^{END}]*{END}[^().?!]*\.?\)", ""),
+    (rf"(?<=[.?!])[^\S\n]{DEAD}[^{END}]*{END}\.?(?=\))", ""),
+    (f"[{DEAD}{END}]", ""),
+)
 LINK = r"\[([^\[\]]*)\]\(([^()\s#]+)(?:#[^()\s]*)?\)"
-IN_BRACKETS = re.compile(rf"\s*\({LINK}\)")
 README = """# Anatomy of a Transformer Encoder
 
 **Build BERT in {count} notebooks.** Go through them in order; from 10 on, take what interests you. With one
@@ -47,6 +57,8 @@ evening, take [BERT in an evening](notebooks/evening.ipynb).
 - Run a cell with Shift+Enter. To start over: *Kernel ▸ Restart Kernel and Run up to Selected Cell*.
 - In an exercise, replace `...` with your answer and run the cell: it reports whether you are right, or gives a hint.
 - Hand in the notebook file itself (`.ipynb`), named after you. Cells of your own are welcome.
+- The words of the field are in a [glossary](notebooks/glossary.md);
+  [where to go from here](notebooks/where_to_go.md) lists what comes next.
 - When you have finished a notebook, close it with *File ▸ Close and Shut Down Notebook*, which frees its memory.
 
 ## The notebooks
@@ -75,26 +87,32 @@ def build_readme(text: str) -> str:
 
 
 def strip_dead_links(text: str, folder: Path, root: Path) -> str:
-    """Remove from a Markdown text of a file in `folder` the links to files that are not in the copy.
+    """Remove from a Markdown text of a file in `folder` what leads to files that are not in the copy.
 
-    Parentheses that contain only such a link are removed; elsewhere the label stays.
+    A sentence or parenthesis that sends to a solution, or to our version, is removed, and so is another parenthesis of
+    one phrase, or a sentence in one, with a dead link; elsewhere its label stays.
     """
     names = [*copied_names(root), "README.md"]
 
-    def is_excluded(target: str) -> bool:
-        if re.match("[a-z]+:", target):
-            return False
-        path = Path(os.path.normpath(folder / target))
-        return path.is_relative_to(root / SOLUTIONS) or not any(path.is_relative_to(root / name) for name in names)
+    def mark(match: re.Match) -> str:
+        if re.match("[a-z]+:", match[2]):
+            return match[0]
+        path = Path(os.path.normpath(folder / match[2]))
+        if any(path.is_relative_to(root / name) for name in WITHHELD):
+            return GONE
+        return match[0] if any(path.is_relative_to(root / name) for name in names) else f"{DEAD}{match[1]}{END}"
 
-    text = IN_BRACKETS.sub(lambda match: "" if is_excluded(match[2]) else match[0], text)
-    return re.sub(LINK, lambda m: f"{m[1]} (not in this copy)" if is_excluded(m[2]) else m[0], text)
+    text = re.sub(r"\b[Oo]ur version\b", GONE, re.sub(LINK, mark, text))
+    for pattern, replacement_text in STRIPPED:
+        text = re.sub(pattern, replacement_text, text)
+    return text
 
 
-def write_copy(target: Path, root: Path = ROOT) -> Path:
+def write_copy(target: Path, root: Path = ROOT, assistant: bool = False) -> Path:
     """Copy the series into a new folder, which appears once it is complete, and return its path.
 
-    No notebook is ever written with its solutions. FileExistsError if the folder exists.
+    No notebook is ever written with its solutions, nor, unless there may be an `assistant`, without the setting that
+    turns Colab's off. FileExistsError if the folder exists.
     """
     target = target.resolve()
     if os.path.lexists(target):
@@ -122,7 +140,10 @@ def write_copy(target: Path, root: Path = ROOT) -> Path:
             page.write_text(text, "utf-8")
         for name in (name for name in patterns if name.endswith(".ipynb") and not name.startswith(SOLUTIONS)):
             text = badges.set_address(name, (root / name).read_text("utf-8"), patterns[name], None)
-            save(without_solutions(nbformat.reads(text, as_version=4), (root / name).parent, root), new / name)
+            notebook = without_solutions(nbformat.reads(text, as_version=4), (root / name).parent, root)
+            notebook.metadata.setdefault("colab", {})["generative_ai_disabled"] = not assistant
+            save(notebook, new / name)
+        (new / TUTOR).rename(new / Path(TUTOR).name)  # coding assistants read it in the folder that is open
     return target
 
 
@@ -140,8 +161,10 @@ def main() -> str | None:
     """Write the copy; return an error message or None."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "student")
+    parser.add_argument("--assistant", action="store_true", help="leave Colab's assistant on, which writes code")
+    options = parser.parse_args()
     try:
-        print(f"Written to {write_copy(parser.parse_args().folder)}, ready to hand out")
+        print(f"Written to {write_copy(options.folder, assistant=options.assistant)}, ready to hand out")
     except OSError as error:
         return str(error)
     return None

@@ -86,3 +86,13 @@ def cased(tmp_path) -> Path:
     BertConfig(vocab_size=len(CASED)).save_pretrained(tmp_path)
     write_vocabulary(tmp_path, CASED, lowercase=False)
     return tmp_path
+
+
+@pytest.fixture
+def fresh_compiler():
+    """Nothing compiled before a test, and nothing left behind."""
+    import torch
+
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()

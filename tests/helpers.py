@@ -87,6 +87,20 @@ def run_pretraining(folder: Path, *options: str, launch: Sequence[str] = ()) -> 
     return subprocess.run(pretraining_command(folder, *options, launch=launch), **settings)
 
 
+def random_sizes(seed: int) -> dict:
+    """Draw a small configuration: sizes, activation, epsilon of LayerNorm, and initializer range."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*choices):
+        return choices[torch.randint(len(choices), (), generator=generator)]
+
+    heads = draw(1, 2, 3, 4)
+    sizes = {"num_attention_heads": heads, "hidden_size": heads * draw(2, 4, 7), "num_hidden_layers": draw(1, 2, 3)}
+    sizes |= {"intermediate_size": draw(5, 16, 33), "vocab_size": draw(20, 31, 50), "type_vocab_size": draw(2, 3)}
+    sizes |= {"max_position_embeddings": draw(16, 24), "hidden_act": draw("gelu", "gelu_new", "relu")}
+    return sizes | {"layer_norm_eps": draw(1e-12, 1e-5), "initializer_range": draw(0.02, 0.2)}
+
+
 def shaken(model: torch.nn.Module, std: float = 0.3) -> torch.nn.Module:
     """Add noise to every weight, so that no bias is 0 and no two LayerNorms are equal; evaluation mode."""
     with torch.no_grad():

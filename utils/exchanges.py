@@ -19,7 +19,7 @@ from utils.support.batches import collate, token_ids
 from utils.support.datasets import DATA, review_sentences
 
 RECORD = DATA / "exchanges.json"  # sentences by row, and the answers of each step: benchmarks/records/exchanges.py
-PARTS = ("all", "open", "held", "unchosen", "own", "comma")
+PARTS = ("all", "open", "held", "unchosen")
 RUNGS = {
     "01": "counted tokens",
     "02": "embeddings",
@@ -58,16 +58,13 @@ def exchanges(part: str = "all") -> list[tuple[str, str, str]]:
     """Return review sentences: each as it is, with a harmless exchange (around "and" or "or"), and with a harmful one.
 
     There are 200. Choose on the `part` "open", a hundred of them, and report "held", the others. The part "unchosen"
-    has 200 sentences that were not chosen against counting pairs of words. Each of the last two has twenty that we made
-    up before we saw an answer: "own" is not about films, and in "comma" the harmless exchange is around a comma, and
-    the harmful one around "and".
+    has 200 sentences that were not chosen against counting pairs of words.
     """
     if part not in PARTS:
         raise ValueError(f"part must be one of {', '.join(PARTS)}, got {part!r:.80}")
     sentences, halves = review_sentences(), ("open", "held") if part == "all" else (part,)
     rows = [row for half in halves for row in record()[half]]
-    texts = [sentences[row] if isinstance(row, int) else row for row, *_ in rows]
-    found = [(split_words(text), *places) for text, (_, *places) in zip(texts, rows, strict=True)]
+    found = [(split_words(sentences[row]), *places) for row, *places in rows]
     return [(" ".join(words), exchange(words, one), exchange(words, other)) for words, one, other in found]
 
 

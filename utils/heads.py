@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 import torch
+from scipy.stats import rankdata
 from torch import Tensor
+from torch.nn import functional as F
 
 
 def previous_token_score(weights: Tensor) -> Tensor:
@@ -41,3 +43,27 @@ def silence(head: int, columns: Tensor) -> Callable:
         return (context,)
 
     return hook
+
+
+def rank_agreement(one: Tensor, other: Tensor) -> float:
+    """Return how alike two maps (S, S) rank the other tokens in each row: the mean of Spearman's correlations, -1 to 1.
+
+    Built in notebook 10, section “How far does attention explain?”.
+    """
+    S = len(one)
+    others = ~torch.eye(S, dtype=torch.bool)
+    ranks = (torch.tensor(rankdata(x[others].view(S, S - 1), axis=1)) - S / 2 for x in (one, other))  # mean 0
+    return F.cosine_similarity(*ranks, dim=1).mean().item()
+
+
+def rollout(weights: Tensor, residual: float) -> Tensor:
+    """Return attention rollout (S, S) of the weights (L, A, S, S): row i, column j: how much of token j is in i?
+
+    Each layer is the mean of its heads, and `residual` is the share that a token keeps of its own vector, 0.5 in the
+    paper (Abnar and Zuidema 2020). Built in notebook 10, exercise 10.4.
+    """
+    itself = torch.eye(weights.size(-1), dtype=weights.dtype, device=weights.device)
+    flow = itself
+    for layer in weights.mean(dim=1):  # (S, S) each, from the first layer to the last
+        flow = ((1 - residual) * layer + residual * itself) @ flow
+    return flow

@@ -11,9 +11,6 @@ lists decide on, with the program's answers.
 
 A random half of the 200 is held: the notebooks choose nothing on it, such as the best of twelve heads. While the
 rule was written, its numbers were seen on both halves.
-
-And is the encoder right, or does it only know the word "and"? Two parts of twenty sentences each were made up, without
-a program and before any answer was seen. [] is around the middle of the harmless pair, {} of the harmful one.
 """
 
 import json
@@ -53,47 +50,6 @@ SMALL, DETERMINERS, LINKS, BEFORE, AFTER, CLIPPED = map(
     ),
 )
 
-OWN = """my sister bought apples [and] pears at a market {near} town .
-the nurse was calm [and] friendly when patients {in} pain called her .
-rain [and] wind ruined our picnic {at} school .
-they served bread [and] cheese after a lecture {about} birds .
-the road was narrow [and] steep , so drivers {from} abroad were afraid .
-a letter {from} home made him happy [and] proud .
-children {with} fever need water [and] rest .
-our teacher explains grammar [and] spelling with games {for} beginners .
-a garden {without} trees looks empty [and] sad .
-engineers {at} work wore helmets [and] gloves .
-cats [and] dogs slept on a pile {of} leaves .
-a box {of} chocolates lay between forks [and] spoons .
-the judge {was} late , so lawyers [and] witnesses waited .
-students {can} read newspapers [and] magazines here .
-farmers grow wheat [and] barley on fields {by} rivers .
-my uncle drove slowly [and] carefully past a sign {for} roadworks .
-bees {like} flowers with blue [and] yellow petals .
-the report mentions costs [and] delays but nothing {about} safety .
-grandmother {told} stories about wolves [and] bears .
-a cup {of} coffee kept us awake [and] cheerful ."""
-COMMA = """a cheap [,] clean room is rare , but the owner smiled {and} breakfast was free .
-the old [,] grey horse stumbled {and} spectators laughed .
-she sang a slow [,] sad song {and} people wept .
-it was a long [,] hot summer {and} rivers dried up .
-the tall [,] thin man waved {and} taxis stopped .
-our small [,] cosy house burned {and} neighbours helped us .
-a loud [,] shrill alarm rang {and} everyone ran outside .
-my dear [,] kind aunt cooked {and} guests arrived early .
-the rich [,] lonely king died {and} ministers quarrelled for years .
-with a sharp [,] heavy axe he worked {and} trees fell .
-the bright [,] modern office closed {and} workers went home .
-a wet [,] cold wind blew {and} leaves covered the path .
-the young [,] nervous singer bowed {and} applause filled the hall .
-some fresh [,] warm bread arrived {and} children cheered .
-this weak [,] corrupt government fell {and} prices rose again .
-a strange [,] sweet smell spread {and} dogs barked .
-the dirty [,] broken window opened {and} pigeons flew out .
-our new [,] fast train stopped {and} passengers complained loudly .
-the quiet [,] shy boy won {and} reporters asked him questions .
-a huge [,] dark cloud came {and} tourists left the beach ."""
-
 
 def positions(words: list[str], nouns: set[str]) -> list[tuple[int, int]]:
     """Return the pairs of positions whose neighbours may be exchanged: of "and" or "or", and of another small word."""
@@ -107,13 +63,6 @@ def positions(words: list[str], nouns: set[str]) -> list[tuple[int, int]]:
     ands = [i for i in ands if words[i - 2] in BEFORE or {words[i - 1], words[i + 1]} <= nouns]
     links = [i for i in inner if words[i] in LINKS and words[i + 2] not in CLIPPED]
     return [(i, j) for i in ands for j in links if abs(i - j) > 2]
-
-
-def marked(text: str) -> list[list]:
-    """Return each line of a text without its marks, and the positions of the words in [] and in {}."""
-    rows = [line.split() for line in text.splitlines()]
-    places = [[next(i for i, word in enumerate(row) if word[0] == mark) for mark in "[{"] for row in rows]
-    return [[" ".join(word.strip("[]{}") for word in row), *pair] for row, pair in zip(rows, places, strict=True)]
 
 
 def pairs_of(words: list[str]) -> Iterator[tuple[str, str]]:
@@ -239,18 +188,13 @@ def steps() -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    chosen = choose(review_sentences()) | {"own": marked(OWN), "comma": marked(COMMA)}
+    chosen = choose(review_sentences())
     write_file(RECORD, json.dumps(chosen))  # the steps read it
     rows = list(map(split_words, review_sentences()))
     chosen["compared neighbours"] = write_answers(compare_neighbours(rows, chosen["open"] + chosen["held"]))
-    own = chosen["own"] + chosen["comma"]
-    places = [[len(rows) + number, *pair] for number, (_, *pair) in enumerate(own)]
-    answers_to_own = compare_neighbours(rows + [split_words(text) for text, *_ in own], places)
-    chosen["compared neighbours, own"] = write_answers(answers_to_own)
     chosen["answers"] = {name: write_answers(found) for name, found in steps().items()}
     write_file(RECORD, json.dumps(chosen) + "\n")
     for name, found in chosen["answers"].items():
         print(f"{RUNGS[name]}: {found.count('1') + found.count('h') / 2:g} of {len(found)}")
     print(f"compared neighbours: {chosen['compared neighbours'].count('1')} of {COUNT}")
-    print(f"compared neighbours, own: {sum(answers_to_own[:20]):g} and {sum(answers_to_own[20:]):g} of 20")
     print(f"counted pairs, unchosen: {chosen['counted pairs'].count('1')} of {COUNT}")

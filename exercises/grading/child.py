@@ -150,11 +150,11 @@ def published_answers(original: Path) -> dict[str, Callable]:
     return {number: answer for number, answer in found.items() if callable(answer)}
 
 
-def check_words(number: str, answered: dict, error: BaseException | None) -> str:
-    """Return the verdict on an answer, or why there is none."""
+def check_words(number: str, answered: dict, error: BaseException | None, tries: int = 0) -> str:
+    """Return the verdict on an answer after some earlier tries, or why there is none."""
     if number in answered:
         try:
-            return framework.verdict(exercises.find_check(number), answered[number])
+            return framework.verdict(exercises.find_check(number), answered[number], tries=tries)
         except BaseException as raised:  # such as SystemExit
             return framework.describe_error(raised)
     if error is None:

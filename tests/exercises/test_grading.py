@@ -127,7 +127,7 @@ def test_later_exercise_is_judged_with_ours_in_place_of_an_earlier_answer(graded
     for name, (_, sign) in FOLLOWING.items():
         row = graded[name]
         assert row.follows == {"3.3": ["3.2"]}, report([row])
-        assert re.search(rf"^ *{name} +· +{re.escape(sign)} +3\* +· +3$", report([row]), re.MULTILINE), report([row])
+        assert re.search(rf"^ *{name} +· +{re.escape(sign)} +6\* +· +6$", report([row]), re.MULTILINE), report([row])
     words = "correct with our answer to 3.2 in place of yours. Alone: not yet. Softmax runs over the queries."
     assert graded["3.2 wrong"].verdicts["3.3"][1].startswith(words)
     assert (graded["both wrong"].total, graded["both wrong"].follows) == (0, {})

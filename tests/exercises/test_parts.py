@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -287,14 +288,6 @@ def test_wrong_answer_mentions_the_earlier_part(mine, capsys):
 
 
 @pytest.fixture
-def fresh():
-    """Nothing compiled before, and nothing left behind."""
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
-
-
-@pytest.fixture
 def both(all_parts) -> tuple[TransformerEncoder, TransformerEncoder]:
     """A small encoder with every part in it, loaded as `my_encoder` loads them, and the same without."""
     torch.manual_seed(0)
@@ -303,7 +296,7 @@ def both(all_parts) -> tuple[TransformerEncoder, TransformerEncoder]:
 
 
 @pytest.mark.long
-def test_model_with_parts_compiles(both, fresh):
+def test_model_with_parts_compiles(both, fresh_compiler):
     own, finished = both
     compiled = torch.compile(own, backend="eager")
     for lengths in ([7, 4], [9, 2, 5]):
@@ -369,4 +362,9 @@ def test_a_page_without_parts_or_with_odd_input(mine, capsys):
     mine.mkdir()
     (mine / "attention_weights.py").write_text(PART.format("query.size(-1)"), "utf-8")
     save_page(None, None, None, None)
-    assert "Somebody wrote 1 of the 9 parts" in (mine / "my_bert.html").read_text("utf-8")
+    page = (mine / "my_bert.html").read_text("utf-8")
+    assert "1 of the 9 parts of this BERT is my own code" in page
+    assert f"The model is all-MiniLM-L6-v2, on {date.today():%d %B %Y}." in page
+    assert "To show it to others: show_parts().save()" in repr(show_parts())
+    assert show_parts().save().names == ["attention_weights"]
+    assert "no number differs from the official BERT" in (mine / "my_bert.html").read_text("utf-8")

@@ -25,7 +25,7 @@ SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 PROOFS = sorted((ROOT / "notebooks" / "proofs").glob("*.ipynb"))
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
 EXEMPT = {"nbval-ignore-output"}  # progress bars, timings and interactive views
-TAGS = {"exercise", "raises-exception", notebooks.REMOVE_INPUT, notebooks.SEMINAR, notebooks.VARIES} | EXEMPT
+TAGS = {"exercise", "raises-exception", notebooks.REMOVE_INPUT, notebooks.VARIES} | EXEMPT
 CONSTANTS = (ast.Assign, ast.AnnAssign)
 every_notebook = pytest.mark.parametrize("path", SERIES + PROOFS + SOLUTIONS, ids=lambda path: path.stem)
 every_chapter = pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)

@@ -1,6 +1,5 @@
 """The slides of each notebook: every cell has a slide type, and a deck has 15 to 40 slides."""
 
-import math
 import re
 
 import nbformat
@@ -12,7 +11,6 @@ from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 KINDS = SHOWN | {"notes", "skip"}
-WIDTH, LINES = 83, 22  # characters and lines of code at 24 px on a slide of 1280 × 720
 FOR_READERS = re.compile(r"Read \d+ minutes|colab\.svg|[Rr]un (the next cell|both cells|the cells above)|Sources\*\*")
 every_chapter = pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
 
@@ -34,13 +32,6 @@ def deck(path) -> list[list]:
 
 def hides_code(cell) -> bool:
     return REMOVE_INPUT in cell.metadata.get("tags", [])
-
-
-def height_of_code(cell) -> int:
-    """Count the lines of a cell's code and printed text as wrapped on a slide."""
-    texts = [output["text"] for output in cell.outputs if "text" in output]
-    lines = [line for text in [cell.source] * (not hides_code(cell)) + texts for line in text.splitlines()]
-    return sum(max(1, math.ceil(len(line) / WIDTH)) for line in lines)
 
 
 @every_chapter
@@ -73,11 +64,6 @@ def test_slides_hide_the_code_of_pictures(path):
             assert cell.outputs, f"{cell.id}: nothing is left of a cell without code and output"
 
 
-@pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
-def test_code_hidden_on_slides_is_folded(path):
-    assert not [cell.id for cell in cells_of(path) if hides_code(cell) and not is_folded(cell)]
-
-
 @every_chapter
 def test_predictions_and_answers_are_shown_together(path):
     asked = None
@@ -87,13 +73,6 @@ def test_predictions_and_answers_are_shown_together(path):
         elif asked and reveals_answer(cell):
             assert (kind_of(asked) in SHOWN) == (kind_of(cell) in SHOWN), f"{asked.id}, {cell.id}"
             asked = None
-
-
-@every_chapter
-def test_code_fits_its_slide(path):
-    for slide in deck(path):
-        heights = {cell.id: height_of_code(cell) for cell in slide if cell.cell_type == "code"}
-        assert sum(heights.values()) <= LINES, heights
 
 
 @every_chapter

@@ -1,21 +1,25 @@
-"""TEACHING.md and COURSE.md: references exist, tables are up to date, and plans fit their time."""
+"""The teaching pages: what they name exists, what is computed is up to date, and units fit their time."""
 
+import functools
+import math
 import re
 
+import nbformat
 import pytest
+import torch
 
-import exercises
-from exercises import framework
-from publish import syllabus, teaching
-from publish.notebooks import reading_time
+from exercises.framework import PART_NAMES
+from publish import slides, teaching
+from publish.notebooks import minutes
 from tests.helpers import ROOT
+from tests.notebooks.on_slides import STARTS, kind_of
 
-PAGES = [teaching.SEMINAR_PAGE, teaching.COURSE_PAGE]
-TEXT, COURSE = (page.read_text("utf-8") for page in PAGES)
+MATHEMATICS = '### A pre-test for "a little mathematics"'
+TEXT, COURSE, SYLLABUS = (
+    (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("TEACHING", "COURSE", "SYLLABUS")
+)
 README = (ROOT / "README.md").read_text("utf-8")
-GRADING = (ROOT / "docs" / "GRADING.md").read_text("utf-8")
-SLOTS, UNITS = teaching.plans(TEXT), teaching.plans(COURSE)
-PLANS = SLOTS + UNITS
+UNITS = teaching.units()
 NOTEBOOKS = {path.name[:2]: path.name for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
 NUMBERS = [
     number
@@ -25,29 +29,49 @@ NUMBERS = [
     for number in re.findall(r'check\("([\d.]+)"', cell.source)
 ]
 NAMED = re.compile(r"\b(\d{1,2}\.\d)\b")
-every_plan = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: teaching.plain_heading(plan.title))
+READING = re.compile(r"\[[^]]*\]\((http[^)]*)\), sections? [\d.]+")
+every_unit = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.title)
 
 
-def part(plan) -> str:
-    """Return the text of a plan below its heading."""
-    heading = plan.title if plan.is_unit else f"{plan.start}–{plan.end} · {plan.title}"
-    page = COURSE if plan.is_unit else TEXT
-    return re.split(f"\n### (?:or )?{re.escape(heading)}\n", page)[1].split("\n##")[0]
+def part(unit) -> str:
+    """Return the text of a unit below its heading."""
+    number = UNITS.index(unit) + 1
+    return re.split(rf"\n### Unit {number} · .*\n", COURSE)[1].split("\n##")[0]
 
 
-def notebooks_of(plan) -> list[str]:
-    return list(dict.fromkeys(row.notebook for row in plan.rows if row.notebook))
+@functools.cache
+def all_text(number: str) -> str:
+    """Return the cells of a notebook and their printed output."""
+    cells = teaching.read(number).cells
+    printed = [output.get("text", "") for cell in cells for output in cell.get("outputs", [])]
+    return "\n".join([cell.source for cell in cells] + printed)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_plans_are_up_to_date(page):
-    text = page.read_text("utf-8")
-    assert teaching.update_plans(text) == text, "run make rehearse"
+@pytest.mark.parametrize(("text", "update"), [(COURSE, teaching.update_course), (SYLLABUS, teaching.update_syllabus)])
+def test_computed_numbers_are_up_to_date(text, update):
+    assert update(text) == text, "run make rehearse"
+    stale = re.sub(r"\d+(?= min the| to spare| points in all)", "0", text)
+    assert stale != text == update(stale)
+
+
+def test_teaching_pages_are_short():
+    """Count as `wc -w` does, tables included: nobody reads longer pages."""
+    assert len(f"{TEXT} {COURSE} {SYLLABUS}".split()) <= 7500
 
 
 def test_hours_and_counts_in_readme_are_up_to_date():
     assert re.findall(r"^\| \[(\d\d) ", README, re.MULTILINE) == sorted(NOTEBOOKS), "the order is that of the numbers"
     assert teaching.update_readme(README, teaching.main_notebooks()) == README, "run make rehearse"
+
+
+def test_the_numbered_series_is_what_readme_counts():
+    series = teaching.main_notebooks()
+    assert list(series) == [*NOTEBOOKS.values(), "evening.ipynb"]
+    assert {name: row[:2] for name, row in series.items()} == {
+        name: minutes(nbformat.read(ROOT / "notebooks" / name, as_version=4)) for name in series
+    }
+    numbered = [numbers for name, (*_, numbers) in series.items() if name in NOTEBOOKS.values()]
+    assert sorted(number for numbers in numbered for number in numbers) == sorted(NUMBERS)
 
 
 ROWS = {f"{number:02}_a.ipynb": (60, 90, {f"{number}.1", f"{number}.2"}) for number in range(12)}
@@ -82,72 +106,103 @@ def test_readme_that_does_not_fit_the_series_is_refused(text, series):
         teaching.update_readme(text, series)
 
 
-@every_plan
-def test_plan_fits_its_time(plan):
-    assert teaching.fits(plan)
+SMALL = """### Unit 1 · [07](../notebooks/07_attention_views.ipynb)
 
+*9 min the notebook · 9 exercise 7.2 in pairs · 9 to spare*
 
-SMALL = """### 5–{} · [07](../notebooks/07_attention_views.ipynb)
-| heading | cells | min | do |
-|---|---|---:|---|
-| Two links to look for | In [9] | 9 | hover (1 min) |
-| *Wait* | – | 1 | for the last (1 min) |
-| ◇ *Talk* | – | 0 | about it (30 min) |
+- **Two links to look for** (9): hover (of course)
+- ◇ **The head view: one layer** (9): numbers
+
+**Ask.** Why?
 """
 
 
-def test_rehearse_and_update_a_plan():
-    (plan,) = teaching.plans(SMALL.format(14))
-    (shown, taken), (wait, waited), (talk, _) = teaching.rehearse(plan)
-    assert shown.heading == "Two links to look for"
-    assert (shown.is_section, shown.if_there_is_time) == (True, False)
-    assert (wait.is_section, waited, talk.heading, talk.if_there_is_time) == (False, 1, "Talk", True)
-    assert taken == pytest.approx(1 + reading_time(teaching.seminar_cells(shown)))
-    total = teaching.total_minutes(plan)
-    assert total == round(taken + 1)
-    for spare in (4, 5):
-        assert teaching.fits(teaching.plans(SMALL.format(5 + total + spare))[0]) == (spare == 5)
-    fresh = teaching.update_plans(SMALL.format(14))
-    assert f"| Two links to look for | In [3]–[4] | {round(taken)} | hover (1 min) |" in fresh
-    assert "| ◇ *Talk* | – | 30 | about it (30 min) |" in fresh
+def test_a_unit_is_read_and_updated():
+    (unit,) = teaching.units(SMALL)
+    assert (unit.notebooks, unit.exercises, unit.talk) == (["07"], ["7.2"], ["**Ask.** Why?"])
+    (first, taken), (second, optional) = teaching.rehearse(unit)
+    assert (first.if_there_is_time, second.if_there_is_time, second.text) == (False, True, "numbers")
+    assert teaching.to_spare(unit) == 90 - round(taken + 18 + 15)
+    fresh = teaching.update_course(SMALL)
+    assert f"*{round(taken + optional)} min the notebook · 15 exercise 7.2 in pairs · " in fresh
+    assert f"- **Two links to look for** ({round(taken)}): hover (of course)" in fresh
     with pytest.raises(ValueError, match="'Whose' is the heading of 0 sections"):
-        teaching.section(teaching.read("00").cells, "Whose")
+        teaching.starts(teaching.read("00").cells, "Whose")
 
 
-@pytest.mark.parametrize("plan", SLOTS, ids=lambda plan: teaching.plain_heading(plan.title))
-def test_slots_cover_the_tagged_cells(plan):
-    shown = [cell.id for row in plan.rows for cell in teaching.seminar_cells(row)]
-    (number,) = notebooks_of(plan) or [None]
-    wanted = teaching.with_seminar_tag(teaching.read(number).cells) if any(row.is_section for row in plan.rows) else []
-    assert shown == [cell.id for cell in wanted]
+@every_unit
+def test_units_fit_their_time(unit):
+    assert teaching.to_spare(unit) >= teaching.SPARE
 
 
-@pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain_heading(plan.title))
-def test_units_cover_their_notebooks(plan):
-    spans = teaching.unit_cells(plan)
-    covered = [cell.id for span in spans.values() for cell in span]
-    lines = [teaching.read(number).cells for number in notebooks_of(plan)]
-    assert covered == [cell.id for line in lines for cell in line]
+def test_units_are_in_order_and_cover_the_series():
+    assert [name for unit in UNITS for name in unit.notebooks] == list(NOTEBOOKS)
+    assert re.findall(r"^### Unit (\d+) ", COURSE, re.MULTILINE) == [str(number + 1) for number in range(len(UNITS))]
+    covered = [cell.id for unit in UNITS for span in teaching.sections(unit) for cell in span]
+    assert covered == [cell.id for number in NOTEBOOKS for cell in teaching.read(number).cells]
 
 
-@pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain_heading(plan.title))
-def test_units_assign_all_exercises(plan):
-    """Each is assigned once, in class or at home, including those among the proofs."""
-    at_home = [line for line in part(plan).splitlines() if line.startswith("- **At home.**")]
-    found = sorted(set(plan.exercises + NAMED.findall(" ".join(at_home))))
-    assert found == sorted(number for number in NUMBERS if f"{int(number.split('.')[0]):02d}" in notebooks_of(plan))
+@every_unit
+def test_what_units_name_exists(unit):
+    for name in NAMED.findall(part(unit)):
+        assert name in NUMBERS or any(name in all_text(number) for number in unit.notebooks), name  # or an accuracy
+    for line in part(unit).splitlines():
+        if line.startswith(("**Late?**", "**Start early.**")):
+            for quoted in re.findall("“([^”]*)”", line):
+                places = "\n".join(map(all_text, unit.notebooks))
+                assert re.search(rf"^(#+|# @title) {re.escape(quoted)}$", places, re.MULTILINE), quoted
 
 
-def test_points_match_the_checks():
-    for number in NUMBERS:
-        exercises.find_check(number)  # loads the checks
-    points = framework.POINTS
-    rows = re.findall(r"^\| (\d) \| .* \| ([\d., ]+) \|$", GRADING, re.MULTILINE)
-    assert [int(level) for level, _ in rows] == [1, 2, 3] == sorted(set(points.values()))
-    for level, names in rows:
-        assert {points[name] for name in NAMED.findall(names)} == {int(level)}
+def test_sections_of_the_seminar_exist():
+    rows = re.findall(r"^\| \d+ \| \[\d\d\]\(\.\./notebooks/(\d\d).*?\): ([^|]+) \|", TEXT, re.MULTILINE)
+    assert len(rows) > 9
+    for number, heading in rows:
+        teaching.starts(teaching.read(number).cells, heading)
 
 
-def test_the_syllabus_is_up_to_date():
-    text = syllabus.PAGE.read_text("utf-8")
-    assert syllabus.update_syllabus(text) == text, "run make rehearse"
+def test_points_follow_the_stated_minutes():
+    stated = {number: minutes for unit in UNITS for number, minutes in teaching.stated_minutes(unit).items()}
+    assert sorted(stated) == sorted(NUMBERS)
+    wanted = {number: max(1, round(minutes / 7)) for number, minutes in stated.items()}
+    assert {number: teaching.points_of(number) for number in stated} == wanted
+    assert set(NAMED.findall(SYLLABUS.split("**Full marks")[1].split("Late work")[0])) == set(PART_NAMES)
+
+
+def test_readings_are_sources_of_their_notebooks_and_none_is_read_twice():
+    rows = [match[3] for line in SYLLABUS.splitlines() if (match := teaching.WEEK.match(line))]
+    links = [READING.search(row)[1] for row in rows]
+    assert len(set(links)) == len(links) == len(UNITS)
+    for unit, link in zip(UNITS, links, strict=True):
+        assert any(link in all_text(number).split("**Sources**")[1] for number in unit.notebooks), link
+
+
+def test_answers_of_the_pre_test_in_mathematics_are_right():
+    w = torch.tensor(3.0, requires_grad=True)
+    ((3 * w - 6) ** 2).backward()
+    numbers, a, b = torch.tensor([1.0, 1, 3, 3]), torch.tensor([3.0, 4]), torch.tensor([4.0, 3])
+    rows, columns = (torch.ones(5, 3) @ torch.ones(3, 2)).shape
+    answers = [
+        f"{torch.dot(torch.tensor([1, 2, 3]), torch.tensor([4, 0, -1]))}",
+        f"{rows} × {columns}",
+        f"{math.log(math.exp(2) * math.exp(3)):.0f}",
+        f"{torch.zeros(4).softmax(0)[0]}",
+        f"{numbers.mean():.0f} and {numbers.var(correction=0):.0f}",
+        f"{w.grad:.0f}",
+        f"{torch.cosine_similarity(a, b, dim=0):.2f}",
+    ]
+    table = TEXT.split(MATHEMATICS)[1].split("\n## ")[0]
+    assert re.findall(r"^\| \d \| .* \| (.*) \|$", table, re.MULTILINE) == answers
+
+
+@pytest.mark.parametrize("number", NOTEBOOKS)
+def test_plan_rows_start_the_notes_of_slides(number):
+    notebook = nbformat.read(ROOT / "notebooks" / NOTEBOOKS[number], as_version=4)
+    slides.add_notes(notebook, number)
+    begun = [index for index, cell in enumerate(notebook.cells) if re.match(r"(◇ )?\d+ min · ", cell.source)]
+    (unit,) = (unit for unit in UNITS if number in unit.notebooks)
+    rows = [row for row in unit.rows if row.notebook == number]
+    assert all(kind_of(notebook.cells[index - 1]) in STARTS for index in begun)
+    assert len(begun) == len(rows)
+    for index, row in zip(begun, rows, strict=True):
+        assert notebook.cells[index].source.endswith(f" · {row.text}")
+        assert ("**Ask.**" in notebook.cells[index].source) == (row is unit.rows[0] and bool(unit.talk))

@@ -26,7 +26,7 @@ def copy(tmp_path_factory) -> Path:
 def texts(folder: Path) -> dict[Path, str]:
     """Return the Markdown of all pages and notebooks."""
     found = {path: path.read_text("utf-8") for path in folder.rglob("*.md") if ".venv" not in path.parts}
-    for path in (folder / "notebooks").glob("*.ipynb"):
+    for path in (folder / "notebooks").rglob("*.ipynb"):
         cells = nbformat.read(path, as_version=4).cells
         found[path] = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     return found
@@ -45,11 +45,21 @@ def dead_links(folder: Path) -> list[str]:
 def test_copy_has_only_what_students_run(copy):
     """Solutions, teachers' and developers' files and the git history are left out."""
     folders = {"notebooks", "exercises", "scripts", "utils", "views", ".binder"}
-    files = {"README.md", "Makefile", "pyproject.toml", "requirements.txt", "constraints.txt", "LICENSE", ".gitignore"}
+    files = {
+        "README.md",
+        "AGENTS.md",
+        "Makefile",
+        "pyproject.toml",
+        "requirements.txt",
+        "constraints.txt",
+        "LICENSE",
+        ".gitignore",
+    }
     assert {path.name for path in copy.iterdir()} == folders | files
     assert not [path for path in copy.rglob("*") if "solutions" in path.name]
     words = "\n".join(texts(copy).values())
     assert not re.search(r"TEACHING|GRADING|ROOMS|rubric|misconceptions|make (test|student|site|slides)", words)
+    assert "](notebooks/glossary.md)" in (copy / "README.md").read_text("utf-8")
 
 
 def test_copy_omits_our_versions_and_no_other_text(copy):
@@ -92,6 +102,25 @@ def test_copy_has_no_dead_links(copy):
     assert not any("solutions/" in text for text in texts(copy).values())
 
 
+def test_copy_sends_nobody_to_what_it_lacks(copy):
+    """Every text is read: what is removed leaves no sentence about it, and no stray mark or empty parenthesis."""
+    gone = re.compile(r"not in this copy|\b[Oo]ur (version|answer)\b|copy ours|microbert|[\0-\x08]", re.MULTILINE)
+    broken = re.compile(r"\(\s*[.,;)]|[^\S\n][.,;:](?!\S)|[.?!]\s*[,;]")
+    originals = "\n\n".join(texts(ROOT).values())
+    assert len(gone.findall(originals)) > 9
+    for path, text in texts(copy).items():
+        found = [text[max(0, match.start() - 60) : match.end() + 60] for match in gone.finditer(text)]
+        changed = [line for line in text.splitlines() if line not in originals and broken.search(line)]
+        assert (found, changed) == ([], []) or path.name == "AGENTS.md", path.name
+
+
+def test_colabs_assistant_is_off_unless_wanted(copy, tmp_path):
+    with_one = write_copy(tmp_path / "with", assistant=True)
+    for folder, is_off in ((copy, True), (with_one, False)):
+        for path in (folder / "notebooks").glob("*.ipynb"):
+            assert nbformat.read(path, 4).metadata["colab"]["generative_ai_disabled"] is is_off
+
+
 @pytest.mark.parametrize(
     ("step", "calls"), [("copytree", 2), ("copy", 5), ("set_address", 9), ("save", 9), ("flush", 99), ("replace", 1)]
 )
@@ -125,8 +154,13 @@ def test_write_copy_refuses_existing_folder(copy):
     ("text", "expected"),
     [
         ("What is lost? ([an answer](solutions/03_solutions.ipynb))", "What is lost?"),
-        ("See [ours](solutions/03_solutions.ipynb#a).", "See ours (not in this copy)."),
-        ("[the guide](../docs/TEACHING.md)", "the guide (not in this copy)"),
+        ("Why? Think, then compare with [ours](solutions/03_solutions.ipynb#a).\n\nSo.", "Why?\n\nSo."),
+        ("Three sentences. ([an answer](solutions/a.ipynb), with others)", "Three sentences."),
+        ("Read it in [a page](../microbert.py): one BERT. Then go on.", "Then go on."),
+        ("(Stuck? Read our version, and close it. Or go on: ours fills in.)", "(Stuck? Or go on: ours fills in.)"),
+        ("So we [recorded](../benchmarks/records/labels.py) five (3,000 texts).", "So we recorded five (3,000 texts)."),
+        ("(Not tried there. [Benchmark](../benchmarks/results.md))", "(Not tried there.)"),
+        ("[the guide](../docs/TEACHING.md)", "the guide"),
         ("[the data](../utils/data/README.md) and [a script](../scripts/fine_tune.py)", None),
         ("([the next](04_multi_head_attention.ipynb)) [a](https://example.org/solutions/)", None),
     ],

@@ -12,7 +12,6 @@ pytest.importorskip("sphinx_revealjs", reason="make slides installs what this ne
 
 from publish import slides, website
 from publish.badges import Address
-from publish.teaching import Question
 from utils.support import files
 
 GITHUB = "https://github.com/ada/encoder/blob/v1"
@@ -167,33 +166,15 @@ def test_deck_follows_slide_types_and_tags(tmp_path):
         assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()
 
 
-def test_seminar_is_one_deck_with_the_notes_of_the_plan(tmp_path, monkeypatch):
-    for name, title in (("05_a", "Word"), ("06_b", "Stack")):
-        cells = [
-            on_slide(text(f"# {title}\n\ntold"), "slide", "seminar"),
-            on_slide(text("left out"), "slide"),
-            on_slide(text(f"said of {title}"), "notes", "seminar"),
-        ]
-        for number, cell in enumerate(cells):
-            cell.id = f"cell-{number}"
-        nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
+def test_notes_of_the_plan_come_first(tmp_path, monkeypatch):
+    cells = [on_slide(text("# Word\n\ntold"), "slide"), on_slide(text("said aloud"), "notes")]
+    cells[0].id = "cell-0"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "05_a.ipynb")
     monkeypatch.setattr(slides, "notes", lambda number: {"cell-0": f"4 min · of {number}"})
-    asked = {"05": [Question("Why?", "So.", True, "cell-0", "cell-2")], "06": []}
-    monkeypatch.setattr(slides, "questions", asked.get)
-    copies = [tmp_path / "05_a.ipynb", tmp_path / "06_b.ipynb"]
-    path = slides.make_seminar(copies, tmp_path / "deck")
+    path = slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck", by="Ada Berg")
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    assert path.name == "seminar.html"
-    notes = [[note.text.strip() for note in part.select("aside.notes")] for part in page.select(".slides > section")]
-    assert notes == [["4 min · of 05", "said of Word"], ["4 min · of 06", "said of Stack"]]
-    assert [title.text for title in page.select("h1")] == ["Word", "Stack"]
-    shown = [[one.text.strip() for one in part.select("section p")] for part in page.select(".slides > section")]
-    assert shown == [
-        ["Question. Why?", "4 min · of 05", "told", "said of Word", "Answer. So."],
-        ["told", "4 min · of 06", "said of Stack"],
-    ]
-    anchors = [tag["id"] for tag in page.select("[id]")]
-    assert len(anchors) == len(set(anchors))
+    assert [note.text.strip() for note in page.select("aside.notes")] == ["4 min · of 05", "said aloud"]
+    assert "Ada Berg" in page.select_one(".slides section").text
 
 
 def test_pages_show_code_that_slides_hide(tmp_path):

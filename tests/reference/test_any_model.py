@@ -1,6 +1,5 @@
 """Views of any transformers model: families that are read, families that are refused, and a model left as it was."""
 
-import shutil
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -471,33 +470,19 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
     main([TEXT, "--model", str(tmp_path / "model"), "--view", "sentence", "--layer", "1", *exchanged])
     assert "view.html" in capsys.readouterr().out
     assert '"w4"' in (tmp_path / "view.html").read_text("utf-8")
-    sharp_model("gemma2", WIDER).save_pretrained(tmp_path / "gemma")
-    tokenizer.save_pretrained(tmp_path / "gemma")
-    for family in ("t5", "bert"):
-        sharp_model(family, (TWO_SIDES | FAMILIES)[family]).save_pretrained(tmp_path / family)
-    sharp_model("vit", ENCODER | {"image_size": 32, "patch_size": 8}).save_pretrained(tmp_path / "vit")
-    for folder, text in (("unknown", '{"model_type": "brontosaurus"}'), ("broken", "{")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "config.json").write_text(text)
-    shutil.copytree(tmp_path / "model", tmp_path / "pointer")
-    (tmp_path / "pointer" / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
+    sharp_model("t5", TWO_SIDES["t5"]).save_pretrained(tmp_path / "t5")
+    tokenizer.save_pretrained(tmp_path / "t5")
     before = sorted(path.name for path in tmp_path.iterdir())
     of_model = ["--model", "model"]
     for arguments, message in (
         ([TEXT, "--model", "no_such_folder"], "no_such_folder"),
-        ([TEXT, "--model", "unknown"], "model type `brontosaurus`"),
-        ([TEXT, "--model", "broken"], "not a valid JSON file"),
-        ([TEXT, "--model", "pointer"], "pointer cannot be read (Error while deserializing header"),
-        ([TEXT, "--model", "bert"], "load both from the same checkpoint"),  # a folder without a tokenizer
-        ([TEXT, "--model", "vit"], "a vit reads no token ids"),
         ([TEXT, "--model", "t5"], "pass the second with --pair"),
-        ([TEXT, "--model", "gemma", "--view", "neuron"], "soft-caps its scores: use head_view or model_view"),
         ([" ", *of_model], "must not be empty"),
         ([TEXT, *of_model, "--pair", ""], "must not be empty"),
         ([TEXT, *of_model, "--layer", "9"], "layer must be one of the layers shown, [0, 1], got 9"),
         ([TEXT, *of_model, "--view", "neuron", "--head", "-1"], "head names -1, but there are 4: use 0 to 3"),
         ([TEXT, *of_model, "--save", "."], ". is a folder, not a file: choose another path"),
-        ([TEXT, *of_model, "--save", "broken/config.json/page.html"], "broken/config.json"),
+        ([TEXT, *of_model, "--save", "t5/config.json/page.html"], "t5/config.json"),
         ([TEXT, *of_model, "--view", "graph"], "invalid choice: 'graph'"),
         ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
         ([TEXT, "--view", "neuron", "--words"], "which belong to pieces of words: leave out --words"),

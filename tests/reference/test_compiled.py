@@ -33,12 +33,7 @@ class Counter:
         return graph.forward
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    """Reset torch.compile before and after a test."""
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
+pytestmark = pytest.mark.usefixtures("fresh_compiler")
 
 
 def new_model(family) -> torch.nn.Module:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertLMHeadModel, EncoderDecoderConfig, EncoderDecoderModel
 
-from tests.helpers import SMALL, ragged_batch, shaken
+from tests.helpers import SMALL, ragged_batch, random_sizes, shaken
 from utils.attention import causal_mask
 from utils.decoder import EncoderDecoder, TransformerDecoder
 from utils.generation import greedy_search
@@ -18,19 +18,6 @@ LENGTHS = [3, 5, 4, 7]
 TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-12}
 BOTH = pytest.mark.parametrize("precision", TOLERANCES)
 SEEDS = [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 10))]
-
-
-def random_sizes(seed: int) -> dict:
-    """Draw the sizes of a small model."""
-    draw = torch.Generator().manual_seed(seed)
-
-    def one_of(*choices):
-        return choices[torch.randint(len(choices), (1,), generator=draw)]
-
-    heads = one_of(1, 2, 3, 4)
-    sizes = {"num_attention_heads": heads, "hidden_size": heads * one_of(2, 4, 7), "vocab_size": one_of(20, 31, 50)}
-    sizes |= {"num_hidden_layers": one_of(1, 2, 3), "intermediate_size": one_of(5, 16, 33)}
-    return sizes | {"hidden_act": one_of("gelu", "relu", "gelu_new"), "max_position_embeddings": one_of(16, 24)}
 
 
 def official_pair(encoder_sizes: dict, decoder_sizes: dict) -> EncoderDecoderModel:

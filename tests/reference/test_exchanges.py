@@ -25,12 +25,12 @@ from utils.support.checkpoint import load_tokenizer
 
 def knows(column):
     """Return an embedder that maps one column of the triples to the vector of the sentence, and the other away."""
-    triples = [triple for part in ("all", "unchosen", "own", "comma") for triple in exchanges(part)]
+    triples = [triple for part in ("all", "unchosen") for triple in exchanges(part)]
     vectors = {triple[0]: [1.0, 0.0] for triple in triples} | {triple[column]: [1.0, 0.1] for triple in triples}
     return lambda texts: torch.tensor([vectors.get(text, [0.0, 1.0]) for text in texts])
 
 
-SIZES = {"all": 200, "open": 100, "held": 100, "unchosen": 200, "own": 20, "comma": 20}
+SIZES = {"all": 200, "open": 100, "held": 100, "unchosen": 200}
 
 
 @pytest.mark.parametrize(("part", "count"), SIZES.items())
@@ -60,10 +60,7 @@ def test_exchanges_move_two_words(part):
             assert moved == [moved[0], moved[0] + 2]
             assert exchange(words, moved[0] + 1) == changed
             middles.append(words[moved[0] + 1])
-        if part == "comma":
-            assert middles == [",", "and"]
-        else:
-            assert [middle in ("and", "or") for middle in middles] == [True, False]
+        assert [middle in ("and", "or") for middle in middles] == [True, False]
 
 
 def test_all_exchanges_are_the_two_halves():
@@ -120,7 +117,7 @@ def test_score_refuses_bad_vectors(vectors, message):
 
 
 def test_unknown_parts_and_notebooks_are_refused():
-    with pytest.raises(ValueError, match="part must be one of all, open, held, unchosen, own, comma, got 'test'"):
+    with pytest.raises(ValueError, match="part must be one of all, open, held, unchosen, got 'test'"):
         score(torch.ones, "test")
     with pytest.raises(ValueError, match=r"notebook must be one of 01, .*, got '07'"):
         rungs("07", 1)

@@ -1,8 +1,9 @@
-"""What an attention head looks at: the scores of notebook 07, on weights whose answer is known."""
+"""What an attention head looks at: the scores of notebooks 07 and 10, on weights whose answer is known."""
 
+import pytest
 import torch
 
-from utils.heads import finds, previous_token_score, silence
+from utils.heads import finds, previous_token_score, rank_agreement, rollout, silence
 
 ROWS = torch.tensor([[1.0, 0.0, 0.0], [0.6, 0.4, 0.0], [0.1, 0.2, 0.7]])
 
@@ -30,3 +31,26 @@ def test_silence_replaces_one_head_and_leaves_its_input():
         silent = layer(context)
     torch.testing.assert_close(silent, layer(torch.tensor([[[1.0, 2.0, 8.0, 9.0, 5.0, 6.0]]])))
     assert context.tolist() == [[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]]
+
+
+@pytest.mark.parametrize(
+    ("residual", "wanted"),
+    [(0.5, [[0.6, 0.4], [0.375, 0.625]]), (1.0, [[1.0, 0.0], [0.0, 1.0]]), (0.0, [[0.2, 0.8], [0.4, 0.6]])],
+)
+def test_rollout_multiplies_later_layers_from_the_left(residual, wanted):
+    first, second = torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[1.0, 0.0], [0.5, 0.5]])
+    by_head = torch.stack([torch.stack([first, first]), torch.stack([second + 0.1, second - 0.1])])
+    torch.testing.assert_close(rollout(by_head, residual), torch.tensor(wanted))
+
+
+@pytest.mark.parametrize(("turned", "wanted"), [(1, 1.0), (-1, -1.0)])
+def test_rank_agreement_reads_the_order_off_the_diagonal(turned, wanted):
+    one = torch.arange(16.0).view(4, 4).sin()
+    other = turned * (3 * one).exp()  # another scale, the same order, or its reverse
+    other.fill_diagonal_(100.0)
+    assert rank_agreement(one, other) == pytest.approx(wanted)
+
+
+def test_rank_agreement_of_random_orders_is_near_zero():
+    pairs = torch.randn(200, 2, 12, 12, generator=torch.Generator().manual_seed(0))
+    assert abs(sum(rank_agreement(*pair) for pair in pairs) / 200) < 0.02

@@ -192,6 +192,13 @@ def test_hnsw_index_names_the_missing_package(monkeypatch, unit_vectors):
     assert search(unit_vectors[:1], unit_vectors, k=1).indices.tolist() == [[0]]
 
 
+def modules_json(*names: str) -> str:
+    path = {"Transformer": "", "Pooling": "1_Pooling"}
+    return json.dumps(
+        [{"type": f"sentence_transformers.models.{name}", "path": path.get(name, name)} for name in names]
+    )
+
+
 @pytest.mark.parametrize(
     ("pooling", "modules", "refused"),
     [
@@ -208,9 +215,7 @@ def test_embed_refuses_other_pooling_than_the_mean(tmp_path, pooling, modules, r
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     if modules:
-        path = {"Transformer": "", "Pooling": "1_Pooling"}
-        types = [{"type": f"sentence_transformers.models.{name}", "path": path.get(name, name)} for name in modules]
-        (tmp_path / "modules.json").write_text(json.dumps(types))
+        (tmp_path / "modules.json").write_text(modules_json(*modules))
     encoder, official = TransformerEncoder.from_checkpoint(str(tmp_path)), BertModel.from_pretrained(tmp_path)
     calls = (
         lambda: embed(["a b"], encoder, tiny_tokenizer()),
@@ -241,11 +246,7 @@ def test_embed_refuses_other_pooling_than_the_mean(tmp_path, pooling, modules, r
 )
 def test_settings_of_sentence_transformers_are_obeyed_or_refused(tmp_path, file, settings, found):
     BertModel(BertConfig(**TINY)).save_pretrained(tmp_path)
-    path = {"Transformer": "", "Pooling": "1_Pooling"}
-    types = [
-        {"type": f"models.{name}", "path": path.get(name, name)} for name in ("Transformer", "Pooling", "Normalize")
-    ]
-    (tmp_path / "modules.json").write_text(json.dumps(types))
+    (tmp_path / "modules.json").write_text(modules_json("Transformer", "Pooling", "Normalize"))
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / file).write_text(json.dumps(settings))
     encoder, long = TransformerEncoder.from_checkpoint(str(tmp_path)), "a b c d " * 20

@@ -12,13 +12,7 @@ from utils.encoder import TransformerEncoder
 
 EVERYTHING = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
 
-
-@pytest.fixture(autouse=True)
-def fresh():
-    """Reset torch.compile before and after each test."""
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
+pytestmark = pytest.mark.usefixtures("fresh_compiler")
 
 
 def differences(found, wanted) -> list[float]:

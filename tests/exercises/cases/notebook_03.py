@@ -139,6 +139,7 @@ WRONG = {
         math.sqrt(query.size(-1)) => 10 | The weights are the softmax over
         self.query(hidden_states), self.key(hidden_states) => self.key(hidden_states), self.query(hidden_states) | Query and key are swapped. A
         -math.inf => -30.0 | with −inf
+        attention_mask[:, None, :] => (torch.arange(attention_mask.size(1)) < attention_mask.sum(1, keepdim=True))[:, None, :] | may begin with padding
         scores.masked_fill(attention_mask == 0, -math.inf) => scores + (attention_mask - 1) * 15.0 | with −inf
         self.query = nn.Linear(hidden_size => hidden_size, head_size = 384, 32; self.query = nn.Linear(hidden_size | but not for H = 18 and D = 6
         head_with(right, forward=returning(right.forward, lambda x, context, weights: (context.detach(), weights))) | Remove any detach

@@ -65,6 +65,7 @@ WRONG = {
         softmax(dim=-1) => softmax(dim=1) | over the heads
         softmax(dim=-1) => mean(-1) | should have the shape
         -math.inf => -30.0 | with −inf
+        attention_mask[:, None, None, :] == 0 => (torch.arange(attention_mask.size(1)) >= attention_mask.sum(1, keepdim=True))[:, None, None, :] | may begin with padding
         lambda *given: tuple(one.detach() for one in right(*given)) | Remove any detach
         torch.no_grad()(right) | torch.no_grad().
         lambda *given: tuple(one.double() for one in right(*given)) | should have the dtype

@@ -83,7 +83,7 @@ WRONG = {
         = layer( => = self.layers[0]( | This uses the first layer in
         = layer( => = self.layers[-1]( | This uses the last layer in
         for layer in self.layers => for layer in self.layers[::-1] | The layers are in the wrong
-        for layer in self.layers => for layer in self.layers[:6] | but seven layers give eight
+        for layer in self.layers => for layer in self.layers[:24] | but 25 layers give 26
         layer(states[-1] => layer(states[0] | Every round got the embeddings
         return states, attentions => return [*states, *states][:4], [*attentions, *attentions][:3] | Right for three layers, but two
         self.embeddings(input_ids, token_type_ids) => self.embeddings.word_embeddings(input_ids) | These are only word vectors. Call

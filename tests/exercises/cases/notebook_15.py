@@ -68,6 +68,7 @@ WRONG = {
         [cls_id], [-100] => [cls_id], [0] ;; [*aligned, -100] => [*aligned, 0] | [CLS] and [SEP] are not words
         [*aligned, -100] => aligned | labels. Give each id a label
         or [unknown] => | leaves no piece
+        or [unknown] => or [100] | Take the id of [UNK] from
         return [*ids, sep_id], [*aligned, -100] => return [*ids, sep_id], [-100, *labels, *[-100] * (len(ids) - len(labels))] | The labels are all at the
         [*aligned, -100] => [*aligned[1:], -100, -100] | the labels should be
         return [*ids => labels.clear(); return [*ids | in place
@@ -87,6 +88,7 @@ WRONG = {
         torch.randn(rank, linear.in_features) => torch.ones(rank, linear.in_features) | the rank is 1
         torch.randn(rank, linear.in_features) => torch.arange(1.0, 1 + linear.in_features).repeat(rank, 1) | the rank is 1
         torch.randn(rank, linear.in_features) / rank => torch.zeros(rank, linear.in_features) | No gradient reaches the two matrices
+        self.linear(x) => self.linear(x.detach()) | The layers below get another gradient
         alpha / rank => 1.0 | not scaled
         alpha / rank => alpha | The product is multiplied by alpha
         linear = deepcopy(self.linear) => linear = self.linear | has changed

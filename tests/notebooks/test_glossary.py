@@ -1,0 +1,52 @@
+"""The glossary for readers: each term occurs in the section that its row links to, which says what it means."""
+
+import re
+
+import nbformat
+import pytest
+
+from publish.website import anchor
+from tests.helpers import ROOT
+
+GLOSSARY = ROOT / "notebooks" / "glossary.md"
+ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| \[[^\]]+\]\(([^)#]+)#(\S+)\) \|$", re.M)
+ROWS = ROW.findall(GLOSSARY.read_text("utf-8"))
+
+
+def section(text: str, wanted: str) -> str:
+    """Return a heading and what comes after it, up to the next one."""
+    parts = re.split(r"^#+ (.+)$", text, flags=re.M)
+    sections = zip(parts[1::2], parts[2::2], strict=True)
+    return "\n".join(heading + body for heading, body in sections if anchor(heading) == wanted)
+
+
+def plain(text: str) -> str:
+    """Return Markdown in lower case, without marks, on one line."""
+    return " ".join(re.sub(r"[*`]", "", text).replace("_", " ").lower().split())
+
+
+def is_explained(term: str, text: str) -> bool:
+    """Return whether every word of "query, key, value" or of another term occurs as a word of the text."""
+    return all(re.search(rf"\b{re.escape(plain(word))}", plain(text)) for word in term.split(", "))
+
+
+@pytest.mark.parametrize(("term", "sentence", "name", "fragment"), ROWS, ids=[row[0] for row in ROWS])
+def test_term_is_where_the_glossary_says(term, sentence, name, fragment):
+    cells = nbformat.read(GLOSSARY.parent / name, as_version=4).cells
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    assert is_explained(term, section(text, fragment))
+    assert re.fullmatch(r"\S(?:(?![.?!] [A-Z]).)*\.", sentence), "one sentence, with a full stop"
+
+
+def test_every_row_is_read_and_sorted():
+    header, ruler, *rows = [line for line in GLOSSARY.read_text("utf-8").splitlines() if line.startswith("|")]
+    assert (header.split(" | ")[0], ruler) == ("| Term", "|---|---|---|")
+    assert len(ROWS) == len(rows)
+    assert [row[0] for row in ROWS] == sorted({row[0] for row in ROWS}, key=str.lower)
+
+
+def test_the_next_page_has_one_source_for_each_row_and_none_twice():
+    page = (GLOSSARY.parent / "where_to_go.md").read_text("utf-8")
+    rows = [re.findall(r"\]\((http\S+?)\)", line) for line in page.splitlines()[6:] if line.startswith("| ")]
+    assert {len(links) for links in rows} == {1}
+    assert len({link for [link] in rows}) == len(rows) > 20
