@@ -1,10 +1,8 @@
 """Compare the classifier of notebook 08 with simpler models and transformers' own Trainer.
 
-`python -m benchmarks.classifier` writes benchmarks/classifier.md. Finished runs are kept in benchmarks/classifier.json,
-so an interrupted benchmark resumes; with other settings, versions or another machine it starts over.
+`python -m benchmarks.classifier` writes benchmarks/classifier.md.
 """
 
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tqdm import tqdm
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
 
 from benchmarks.report import device_name, markdown, versions
@@ -28,7 +27,6 @@ from utils.support.datasets import Examples, Reviews, reviews
 from utils.support.intervals import bootstrap_interval
 from utils.training import fine_tune, predict
 
-RESULTS = Path(__file__).with_suffix(".json")
 REPORT = Path(__file__).with_suffix(".md")
 SETTINGS = {"epochs": 2, "batch_size": 32, "learning_rate": 5e-5}
 SEEDS = (0, 1, 2)
@@ -148,56 +146,22 @@ def logistic_regression(features: list, parts: Reviews, scale: list[float], step
     return best.predict(test) == np.array(parts.test.labels)
 
 
-def plan(parts: Reviews) -> dict[str, dict[int, callable]]:
-    """Return the runs of each method by seed; deterministic methods have one."""
-    return {
-        TFIDF: {0: lambda: run_tfidf(parts)},
-        FROZEN_CLS: {0: lambda: run_frozen(parts, 0)},
-        FROZEN_MEAN: {0: lambda: run_frozen(parts, 1)},
-        OURS: {seed: lambda seed=seed: run_ours(parts, seed) for seed in SEEDS},
-        TRAINER: {seed: lambda seed=seed: run_trainer(parts, seed) for seed in SEEDS},
+def run_all(parts: Reviews) -> dict[str, np.ndarray]:
+    """Return whether each test sentence is right in each run of each method, (seeds, N)."""
+    runs = {
+        TFIDF: [lambda: run_tfidf(parts)],
+        FROZEN_CLS: [lambda: run_frozen(parts, 0)],
+        FROZEN_MEAN: [lambda: run_frozen(parts, 1)],
+        OURS: [lambda seed=seed: run_ours(parts, seed) for seed in SEEDS],
+        TRAINER: [lambda seed=seed: run_trainer(parts, seed) for seed in SEEDS],
     }
+    return {method: np.array([run() for run in each], float) for method, each in tqdm(runs.items())}
 
 
-def circumstances() -> dict:
-    """Return machine, versions and settings, which all results of a table must share."""
-    settings = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in SETTINGS.items())
-    device = device_name("cuda" if torch.cuda.is_available() else "cpu")
-    return {"device": device, "versions": versions(PACKAGES), "settings": settings}
-
-
-def load_results() -> dict:
-    """Return the finished runs under the present circumstances."""
-    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    here = circumstances()
-    return results if results.get("circumstances") == here else {"circumstances": here, "runs": {}}
-
-
-def run_all(results: dict) -> None:
-    """Run what is missing, saving each run as soon as it ends."""
-    parts = reviews()
-    for method, runs in plan(parts).items():
-        for seed, run in runs.items():
-            name = f"{method} | {seed}"
-            if name in results["runs"]:
-                continue
-            right = run()
-            results["runs"][name] = "".join(str(int(x)) for x in right)
-            RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-            print(f"{name}: {right.mean():.1%} of {len(right)}", flush=True)
-
-
-def right_answers(results: dict, method: str) -> np.ndarray:
-    """Return (seeds, N), whether each test sentence was right in each run of a method."""
-    runs = [run for name, run in results["runs"].items() if name.startswith(f"{method} | ")]
-    return np.array([[int(x) for x in right] for right in runs])
-
-
-def table(results: dict) -> str:
+def table(results: dict[str, np.ndarray]) -> str:
     """Return a row for each method: mean accuracy, its interval, every seed."""
     rows = [["method", "test accuracy", "95 % interval", "each seed"]]
-    for method in plan(reviews()):
-        right = right_answers(results, method)
+    for method, right in results.items():
         low, high = bootstrap_interval(right.mean(axis=0).tolist())
         seeds = ", ".join(f"{run.mean():.1%}" for run in right) if len(right) > 1 else "deterministic"
         accuracy = f"**{right.mean():.1%}**" if method == OURS else f"{right.mean():.1%}"
@@ -205,29 +169,23 @@ def table(results: dict) -> str:
     return markdown(rows)
 
 
-def report(results: dict) -> str:
-    """Return the report as Markdown."""
-    here = results["circumstances"]
-    difference = (right_answers(results, OURS) - right_answers(results, TRAINER)).mean(axis=0)
-    low, high = bootstrap_interval(difference.tolist())
-    return TEMPLATE.format(
-        **here,
-        **{name: len(part) for name, part in reviews()._asdict().items()},
-        seeds=", ".join(map(str, SEEDS)),
-        table=table(results),
-        difference=difference.mean(),
-        low=low,
-        high=high,
-    )
-
-
 def main() -> None:
-    """Run what is missing, and write the report."""
+    """Run all methods, and write the report."""
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    results = load_results()
-    run_all(results)
-    REPORT.write_text(report(results), "utf-8")
+    parts = reviews()
+    results = run_all(parts)
+    difference = (results[OURS] - results[TRAINER]).mean(axis=0)
+    low, high = bootstrap_interval(difference.tolist())
+    facts = {
+        "device": device_name("cuda" if torch.cuda.is_available() else "cpu"),
+        "versions": versions(PACKAGES),
+        "settings": ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in SETTINGS.items()),
+        "seeds": ", ".join(map(str, SEEDS)),
+        **{name: len(part) for name, part in parts._asdict().items()},
+    }
+    report = TEMPLATE.format(**facts, table=table(results), difference=difference.mean(), low=low, high=high)
+    REPORT.write_text(report, "utf-8")
     print(f"Wrote {REPORT.name}.")
 
 

@@ -36,21 +36,19 @@ def run_once(function: Callable, arguments: tuple, copy: Callable):
 
 
 def expect_trainable(function: Callable, right: Callable, *arguments) -> None:
-    """Raise `Hint` if gradients do not flow through a function; of two results, only the first is checked.
+    """Raise `Hint` if gradients do not reach the inputs and parameters; of two results, only the first is checked.
 
     A function that raises only on tensors that require gradients computes in NumPy, which has none.
     """
-    number = torch.is_floating_point
-    given = [
-        item.clone().requires_grad_() if isinstance(item, torch.Tensor) and number(item) else item for item in arguments
-    ]
+    given = [item.clone() if isinstance(item, torch.Tensor) else item for item in arguments]
+    sources = [item.requires_grad_() for item in given if isinstance(item, torch.Tensor) and item.is_floating_point()]
+    parameters = [weight for item in given if isinstance(item, torch.nn.Module) for weight in item.parameters()]
     try:
         result = first_of(function(*given))
     except Exception:
         return
-    if isinstance(result, torch.Tensor):
-        sources = [item for item in given if isinstance(item, torch.Tensor) and item.requires_grad]
-        expect_gradients(result, first_of(right(*given)), sources, CUT_OFF)
+    if isinstance(result, torch.Tensor) and sources:
+        expect_gradients(result, first_of(right(*given)), [*sources, *parameters], CUT_OFF)
 
 
 def first_of(result):

@@ -4,11 +4,10 @@ import contextlib
 import inspect
 from collections.abc import Callable, Sequence
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from exercises.arrays import run_on_copies
+from exercises.arrays import expect_trainable, run_on_copies
 from exercises.framework import (
-    CUT_OFF,
     Hint,
     NotAttempted,
     Without,
@@ -17,7 +16,6 @@ from exercises.framework import (
     exercise,
     expect,
     expect_function,
-    expect_gradients,
     expect_tensor,
 )
 from exercises.mistakes import functions
@@ -65,7 +63,7 @@ def comparison(
             with Without(*forbidden):
                 answer(*copies(given))
         if not lists:
-            expect_differentiable(answer, wanted, given)
+            expect_trainable(answer, wanted, *given)
         return remark
 
     exercise(number, points=points, sizes=sizes, part=part)(check_answer)
@@ -151,16 +149,3 @@ def expect_own(answer: Callable, name: str, remedy: str) -> None:
 def copies(arguments: tuple) -> tuple:
     """Return the arguments, with copies of the tensors among them."""
     return tuple(item.clone() if isinstance(item, Tensor) else item for item in arguments)
-
-
-def expect_differentiable(answer: Callable, right: Callable, arguments: tuple) -> None:
-    """Raise a hint unless gradients reach the same inputs and parameters; an answer in NumPy has none."""
-    given = copies(arguments)
-    tensors = [item.requires_grad_() for item in given if isinstance(item, Tensor) and item.is_floating_point()]
-    parameters = [p for item in given if isinstance(item, nn.Module) for p in item.parameters()]
-    try:
-        result = answer(*given)
-    except Exception:  # NumPy refuses tensors that require gradients
-        return
-    if isinstance(result, Tensor) and tensors:
-        expect_gradients(result, right(*given), [*tensors, *parameters], CUT_OFF)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: F401 - in tables
 
+from exercises.arrays import expect_trainable
 from exercises.attention import official_model
-from exercises.comparison import compare_answer, comparison, copies, expect_differentiable
+from exercises.comparison import compare_answer, comparison, copies
 from exercises.framework import Hint, as_positions, close, compare_stages, exercise, expect, expect_function
 from exercises.mistakes import functions
 from exercises.prediction import prediction
@@ -226,7 +227,7 @@ def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
             "each time before the sum: self.dropout(…).",
         }
         compare_stages(layer_stages(answer, layers, single, batch, mask), hints)
-    expect_differentiable(answer, right_layer, first)
+    expect_trainable(answer, right_layer, *first)
     return f"It equals all {len(layers)} pretrained layers, and drops where BERT drops."
 
 

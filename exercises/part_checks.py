@@ -1,6 +1,5 @@
 """Test a part on everything that later notebooks may pass to it, and compare it with ours."""
 
-import copy
 import re
 from collections.abc import Callable, Iterator
 
@@ -10,7 +9,6 @@ from transformers import BertConfig
 
 from exercises.framework import CHANGES_INPUT, CUT_OFF, Hint, close, expect, expect_gradients, find_remedy, raised_words
 from exercises.parts import PARTS, install
-from utils.attention import compute_attention_weights
 from utils.tokenization import word_pieces
 from utils.weights import rename_weight
 
@@ -188,22 +186,3 @@ def outputs(name: str, module, case: tuple) -> list[Tensor]:
         found = module(*case, output_attentions=True, output_hidden_states=True)
         return [found.last_hidden_state, *found.hidden_states, *found.attentions]
     return [module(*case)]
-
-
-def benchmark_pair(name: str, function: Callable) -> tuple[Callable, Callable]:
-    """Return two functions to time, ours and the part, on an input of realistic size."""
-    if name == "word_pieces":
-        vocab = {piece: number for number, piece in enumerate(VOCAB)}
-        return tuple(lambda cut=cut: [cut(word, vocab) for word in 20 * EXAMPLES] for cut in (word_pieces, function))
-    if name == "rename_weight":
-        names = [f"encoder.layer.{number}.attention.self.query.weight" for number in range(200)]
-        return tuple(lambda rename=rename: [*map(rename, names)] for rename in (rename_weight, function))
-    if name == "attention_weights":
-        query = torch.randn(4, 4, 64, 24)
-        return tuple(lambda weigh=weigh: weigh(query, query, None) for weigh in (compute_attention_weights, function))
-    ours = random_module(name, 96, 4, torch.float32, training=False)
-    ids = torch.randint(1, 31, (4, 16))
-    case = {"embeddings": (ids, 0 * ids), "encoder": (ids,)}.get(name, (torch.randn(4, 16, 96),))
-    theirs = copy.deepcopy(ours)
-    install(name, function, theirs)
-    return tuple(torch.no_grad()(lambda module=module: outputs(name, module, case)) for module in (ours, theirs))

@@ -5,15 +5,12 @@ import builtins
 import inspect
 import linecache
 import symtable
-import time
 import types
 from collections.abc import Callable
 
-from exercises.part_checks import benchmark_pair, try_part
+from exercises.part_checks import try_part
 from exercises.parts import PARTS, announce, folder, load, saved_parts
 from utils.support.files import write_file
-
-SLOW = 20  # a part this many times as slow as ours is saved with a note
 
 
 class NotKept(Exception):  # noqa: N818
@@ -41,25 +38,7 @@ def save_part(name: str, answer: Callable) -> str:
         why = f"on its own, it fails ({type(error).__name__}: {error})"
         return f"It cannot become a part of your BERT, though: {why}."
     yours = f"{len(saved_parts())} of {len(PARTS)}"
-    return f"It is a part of your BERT now ({yours} are yours).{slowdown_note(name, alone)}"
-
-
-def slowdown_note(name: str, function: Callable) -> str:
-    """Return a sentence about a part that is much slower than ours, or an empty string."""
-
-    def least_of_three(run: Callable) -> float:
-        taken = []
-        for _ in range(3):
-            start = time.perf_counter()
-            run()
-            taken.append(time.perf_counter() - start)
-        return min(taken)
-
-    ours, theirs = benchmark_pair(name, function)
-    ratio = least_of_three(theirs) / least_of_three(ours)
-    if ratio < SLOW:
-        return ""
-    return f" It is about {ratio:.0f} times as slow as ours, so later notebooks will take longer."
+    return f"It is a part of your BERT now ({yours} are yours)."
 
 
 def standalone_source(function: Callable, title: str) -> str:

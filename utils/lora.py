@@ -1,6 +1,5 @@
 """LoRA: fine-tune a frozen matrix through two thin ones (Hu et al. 2022). Built in notebook 15."""
 
-from collections.abc import Collection
 from copy import deepcopy
 
 import torch
@@ -35,23 +34,17 @@ class LoRA(nn.Module):
         return linear
 
 
-def add_lora(model: nn.Module, rank: int = 8, alpha=16.0, only: Collection[str] | None = None, kind=LoRA) -> None:
+def add_lora(model: nn.Module, rank: int = 8, alpha=16.0, kind=LoRA) -> None:
     """Freeze a model's encoder, and wrap each linear layer of its layers in a LoRA; the head stays trainable.
 
-    `only` limits this to the layers whose names end so, such as ("query", "value"), as target_modules does in peft.
-    `kind` is a class with the methods of `LoRA`. ValueError for a model that has LoRA, and for a name of no layer.
+    `kind` is a class with the methods of `LoRA`. ValueError for a model that has LoRA.
     """
     layers = model.encoder.layers
     if any(hasattr(module, "merged") for module in model.modules()):
         raise ValueError("the model has LoRA already: call merge_lora(model) first, or load the model again")
-    linear = {name: module for name, module in layers.named_modules() if isinstance(module, nn.Linear)}
-    ends = [""] if only is None else [f".{end}" for end in ([only] if isinstance(only, str) else only)]
-    if not ends or not all(any(name.endswith(end) for name in linear) for end in ends):
-        known = ", ".join(sorted({name.partition(".")[2] for name in linear}))
-        raise ValueError(f"only={only!r:.80} must name layers, or ends of their names, each of them from: {known}")
     model.encoder.requires_grad_(False)
-    for name, module in linear.items():
-        if name.endswith(tuple(ends)):
+    for name, module in [*layers.named_modules()]:
+        if isinstance(module, nn.Linear):
             layers.set_submodule(name, kind(module, rank, alpha))
 
 

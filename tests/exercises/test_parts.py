@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from datetime import date
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from exercises.parts import (
     show_parts,
     with_parts,
 )
-from exercises.saving_parts import benchmark_pair, save_part
+from exercises.saving_parts import save_part
 from tests.exercises.parts import RIGHT, SPOILED, WRONG
 from tests.helpers import ROOT, TINY, ragged_batch, shaken
 from utils.encoder import TransformerEncoder
@@ -263,25 +262,6 @@ def test_answer_without_def_is_not_saved(mine):
     assert "defined with def" in save_part("split_heads", lambda x, num_heads: RIGHT["split_heads"](x, num_heads))
     assert "defined with def" in save_part("split_heads", torch.chunk)
     assert not mine.exists()
-
-
-def test_slow_part_is_reported_and_saved(mine, monkeypatch):
-    def sleep(*arguments):
-        time.sleep(0.05)
-
-    monkeypatch.setattr("exercises.saving_parts.benchmark_pair", lambda *given: (lambda: time.sleep(0.001), sleep))
-    assert "times as slow as ours" in save_part("split_heads", RIGHT["split_heads"])
-    assert (mine / "split_heads.py").exists()
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_benchmark_pair_does_the_same_work(name):
-    ours, theirs = (run() for run in benchmark_pair(name, RIGHT[name]))
-    for one, other in zip(ours, theirs, strict=True):
-        if isinstance(one, torch.Tensor):
-            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-        else:
-            assert one == other
 
 
 def test_drawing_colours_parts_and_links_notebooks(mine):

@@ -59,9 +59,6 @@ def test_code_and_styles_use_no_literal_colours(path):
     assert found_in((ROOT / path).read_text("utf-8"), {"#ffffff"}) == []
 
 
-# A typeface, a size of letters, or a ground that bypasses the table; fonts.py names the files of the book's fonts
-
-
 @pytest.mark.parametrize("path", project_files(".ipynb"), ids=str)
 def test_notebook_cells_use_colour_roles(path):
     cells = json.loads((ROOT / path).read_text("utf-8"))["cells"]
@@ -78,9 +75,6 @@ def test_drawings_use_the_colours_and_fonts_of_the_table(path):
     assert re.match(rf'<svg [^>]*viewBox="-?\d+ 0 {WIDTH} (\d+)" width="{WIDTH}" height="\1"', text)
     if path.name != "07_attention_views.svg":  # three small views, a third of their size
         assert set(re.findall(r'font-size="([^"]*)"', text)) <= {str(SMALL), str(LETTERS), str(TITLE)}
-
-
-# The background of a box by its first line of text: colours have fixed meanings
 
 
 # Machado, Oliveira and Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency", table

@@ -9,7 +9,7 @@ from transformers import BatchEncoding, BertConfig
 from tests.helpers import TINY, tiny_tokenizer
 from tests.reference.bad_input import each
 from tests.reference.bad_input.checkpoints import SIZES, alter, classify, loads
-from utils.attention import AttentionHead, scaled_dot_product_attention
+from utils.attention import scaled_dot_product_attention
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
@@ -195,24 +195,14 @@ INPUT = [
       for mask in (torch.ones(3, 3).tril(-1), torch.zeros(3), torch.tensor(0))),
     *((f"a mask with {mask[1]} for attention", attend(torch.tensor(mask)), ValueError, f"attention_mask {ODD_MASK}",
        attend(torch.tensor([1, 0, 1]))) for mask in ([1, torch.nan, 1], [0, -1e4, 0])),
-    ("a mask of four columns for a head of three",
-     lambda _: AttentionHead(8, 4)(torch.zeros(2, 3, 8), torch.ones(2, 4)), ValueError,
-     "of shape (2, 1, 4) does not fit scores of shape (2, 3, 3)",
-     lambda _: AttentionHead(8, 4)(torch.zeros(2, 3, 8), torch.ones(2, 3))),
     ("17 tokens for 16 positions", encode(input_ids=torch.ones(1, 17).long()),
      ValueError, "17 tokens, but only 16 positions: tokenize with max_length=16",
      encode(**tiny_tokenizer()("a " * 17, max_length=16))),
     *((f"the token type {wrong} of 2", encode(token_type_ids=torch.tensor([[0, wrong, 0], [0, 0, 0]])),
        ValueError, f"token_type_ids contain {wrong}, but valid ids are 0 to 1",
        encode(token_type_ids=torch.tensor([[0, 1, 0], [0, 0, 0]]))) for wrong in (2, -1)),
-    ("the id 50 of 50, packed", lambda _: encode_packed(encoder(), torch.tensor([[2, 50, 3]])),
-     ValueError, "input_ids contain 50, but valid ids are 0 to 49",
-     lambda _: encode_packed(encoder(), torch.tensor([[0, 49, 3]]))),
     ("token types of another shape", encode(token_type_ids=torch.zeros(1, 2).long()),
      ValueError, "token_type_ids must have the shape (2, 3) of the input",
-     encode(token_type_ids=torch.zeros(2, 3).long())),
-    ("token types of torch.float32", encode(token_type_ids=torch.zeros(2, 3)),
-     ValueError, "token_type_ids must contain integers, got torch.float32: convert with .long()",
      encode(token_type_ids=torch.zeros(2, 3).long())),
     *((f"a mask of the shape {shape}", encode(attention_mask=torch.ones(shape)),
        ValueError, "attention_mask must have the shape (2, 3) of the input", encode(attention_mask=torch.ones(2, 3)))
@@ -242,9 +232,6 @@ INPUT = [
        ValueError, f"input_ids must contain integers, got {dtype}: convert with .long()",
        lambda _, dtype=dtype: mask_tokens(IDS.to(dtype).long(), tiny_tokenizer()))
       for dtype in (torch.float32, torch.int8)),
-    ("ids of torch.float32 to be counted", lambda _: NeighbourCounts(IDS.float(), 50),
-     ValueError, "rows must contain integers, got torch.float32: convert with .long()",
-     lambda _: NeighbourCounts(IDS.float().long(), 50)),
     ("int32 ids of a large vocabulary to be counted",
      lambda _: counted(IDS.int() + 69_990)),
     ("no mask, packed", lambda _: encode_packed(encoder(), IDS).shape == (2, 3, 12)),
@@ -287,9 +274,6 @@ WRITING = [
           ("a mask of another shape", torch.ones(2, 3), "encoder_attention_mask must have the shape (2, 4)"),
           ("a mask that hides a row", torch.zeros(2, 4), f"encoder_attention_mask {MASKED}"),
           ("a mask with NaN", torch.full((2, 4), math.nan), f"encoder_attention_mask {ODD_MASK}"))),
-    ("a text of 17 tokens for 16 positions", lambda _: pair()(IDS, None, torch.ones(2, 17).long()),
-     ValueError, "17 tokens, but only 16 positions: tokenize with max_length=16",
-     lambda _: pair()(IDS, None, torch.ones(2, 16).long())),
     ("word embeddings that are not tied", write({"tie_word_embeddings": False}),
      ValueError, "tie_word_embeddings=False is not supported: use tie_word_embeddings=True",
      write({"tie_word_embeddings": True})),
