@@ -149,6 +149,23 @@ def test_numbers_of_the_evening(tokenizer, encoder):
     assert f'"I hated the movie" {same}, and its opposite, "the film was good", **{opposite}**' in text
 
 
+def test_statements_from_the_record_of_attention():
+    models = json.loads((DATA / "attention.json").read_text("utf-8"))["models"]
+    ours, tiny = models["checkpoint"], models["tiny BERT"]
+    for measured in ("word", "[MASK]"):  # the statement that was fixed before the run
+        minus = {way: each["minus another"] for way, each in ours[measured].items()}
+        for way in ("mean of all heads", "weighted by norms", "flow"):
+            assert -0.05 < minus[way][1] < minus[way][2] < 0.05
+        assert max(minus["last layer"][2], minus["rollout 0.5"][2]) < -0.1
+        assert tiny[measured]["rollout 0.5"]["minus the mean"][1] > 0
+    untrained = [each for name, each in models.items() if "untrained" in name]
+    reached = [each["word"]["mean of all heads"]["agreement"][0] for each in untrained]
+    assert f"reach {sum(reached) / 3:.2f} with the mean" in prose("10")
+    given = ours["word"]["mean of all heads, given distance"]["agreement"][0]
+    assert f"in the checkpoint {given:.2f} is left" in prose("10")
+    assert round(ours["norms"]["words, median"] / ours["norms"]["[MASK]"], 1) == 4.9  # "a fifth as long"
+
+
 def test_ids_in_drawings_are_right(tokenizer):
     text, steps, total = "José can't tokenize!", drawn("01_steps"), drawn("02_sum")
     assert [word for word in steps if word.isdecimal()] == list(map(str, tokenizer.encode(text)))
