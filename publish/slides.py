@@ -14,7 +14,7 @@ from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from publish.notebooks import BOX, NOTEBOOKS, OUR_VERSION_BLOCK, REMOVE_INPUT, notebook_paths, number_of
+from publish.notebooks import BOX, NOTEBOOKS, OUR_VERSION_BLOCK, REMOVE_INPUT, notebook_paths, number_of, reveals_answer
 from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, units
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
@@ -26,6 +26,10 @@ FOLD = re.compile(r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL)
 GUESS = re.compile(r" (?:Type|Write) your guess in place of `None`(?:\.|(:))")  # the class says it
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
 COLUMNS, LINES, LONGER = 82, 16, 3  # what fits on a slide with some output; lines that narrower code may add
+WORDS = 60  # of a text on a slide; the lecturer says the rest
+SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z*\"“(])")
+KEPT = re.compile(r"#|!\[|\$\$|\||```|<|[-*] |\d\. ")  # how a block begins that stays whole
+COMMENT = re.compile(r"\s+# [^'\"]*$", re.MULTILINE)
 
 
 def read_for_slides(copy: Path, views: Path):
@@ -34,8 +38,9 @@ def read_for_slides(copy: Path, views: Path):
     notebook = read_for_display(copy)
     extract_views(notebook, copy.stem, views)
     for cell in notebook.cells:
-        if any({"image/png", "text/html"} & output.get("data", {}).keys() for output in cell.get("outputs", [])):
-            cell.metadata.tags = [*cell.metadata.get("tags", []), REMOVE_INPUT]  # the picture needs the room
+        drawn = any({"image/png", "text/html"} & output.get("data", {}).keys() for output in cell.get("outputs", []))
+        if drawn or (reveals_answer(cell) and cell.outputs):
+            cell.metadata.tags = [*{*cell.metadata.get("tags", []), REMOVE_INPUT}]  # its output needs the room
     following = [cell.metadata.slideshow.slide_type for cell in notebook.cells[1:]] + ["slide"]
     for cell, then in zip(notebook.cells, following, strict=True):
         if cell.cell_type == "markdown":
@@ -48,13 +53,38 @@ def read_for_slides(copy: Path, views: Path):
 
 
 def narrower(code: str) -> str:
-    """Return code broken at `COLUMNS` where Python breaks it, unless that makes it much longer."""
+    """Return code broken at `COLUMNS` where Python breaks it, unless that makes it much longer.
+
+    A comment at the end of a line that is too long is left out.
+    """
+    code = "\n".join(COMMENT.sub("", line) if len(line) > COLUMNS else line for line in code.splitlines())
     if max(map(len, code.splitlines()), default=0) <= COLUMNS:
         return code
     command = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={COLUMNS}", "-"]
     done = subprocess.run(command, input=code, capture_output=True, text=True, encoding="utf-8", check=True)
     lines = done.stdout.count("\n")
     return done.stdout.rstrip() if lines <= min(LINES, len(code.splitlines()) + LONGER) else code
+
+
+def shorten(notebook) -> None:
+    """Move what a text says after `WORDS` words to the notes; formulas, lists, pictures and what is bold stay."""
+    cells = []
+    for cell in notebook.cells:
+        cells.append(cell)
+        if cell.cell_type != "markdown" or cell.metadata.slideshow.slide_type in ("notes", "skip"):
+            continue
+        words, shown, told = 0, [], []
+        for block in cell.source.split("\n\n"):
+            here = []
+            for part in [block] if KEPT.match(block) else SENTENCE.split(block):
+                if not (stays := KEPT.match(block) or part.startswith("**") or "?**" in part):
+                    words += len(part.split())
+                (here if stays or words <= WORDS else told).append(part)
+            shown.append(" ".join(here))
+        if told and "".join(shown).count("**") % 2 == 0:
+            cell.source = "\n\n".join(filter(None, shown))
+            cells.append(new_markdown_cell(" ".join(told), metadata={"slideshow": {"slide_type": "notes"}}))
+    notebook.cells = cells
 
 
 def add_sentences(notebook) -> None:
@@ -111,6 +141,7 @@ def make_slides(copy: Path, folder: Path, by: str = "", own: str = "") -> Path:
     """
     notebook = read_for_slides(copy, folder / "views")
     show_exercises(notebook)
+    shorten(notebook)
     add_sentences(notebook)
     add_notes(notebook, number_of(copy))
     if own.strip():

@@ -198,6 +198,7 @@ def test_deck_follows_slide_types_and_tags(tmp_path):
         on_slide(code("drawing()", outputs=[answer]), "subslide", "remove-input"),
         on_slide(code("shown()"), "fragment"),
         on_slide(code("plot()", outputs=[drawn]), "-"),
+        on_slide(code("plot()", outputs=[drawn]), "-", "remove-input"),
         on_slide(text("<details><summary><b>Why?</b></summary>\n\nIt **is**.\n\n</details>"), "-"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "05_a.ipynb")
@@ -221,14 +222,15 @@ def test_notes_sentences_and_own_slides_are_put_in(tmp_path, monkeypatch):
     cells[0].id = "cell-0"
     cells += [on_slide(text("## Second\n\nmore"), "slide"), on_slide(text("## Third"), "slide")]
     cells[2].metadata.slideshow.sentence = "5 < 6, and that matters."
+    cells[3].source += f"\n\n{'It is. ' * 29}**How many?** {'Or not. ' * 9}\n\n- a list"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "05_a.ipynb")
     monkeypatch.setattr(slides, "notes", lambda number: {"cell-0": f"4 min · of {number}"})
     own = "## Exam\n\nin June\n---\nafter: Second\n## Office hour\n---\nafter: Second\n## Pizza"
     path = slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck", by="Ada Berg", own=own)
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    noted = ["4 min · of 05", "said aloud", "5 < 6, and that matters."]
+    noted = ["4 min · of 05", "said aloud", "5 < 6, and that matters.", ("Or not. " * 8).strip()]
     assert [note.text.strip() for note in page.select("aside.notes")] == noted
-    assert page.select_one("aside .sentence").text == noted[-1]
+    assert page.select_one("aside .sentence").text == noted[2]
     assert "Ada Berg" in page.select_one(".slides section").text
     assert [title.text for title in page.select("h2")] == ["Exam", "Second", "Office hour", "Pizza", "Third"]
     with pytest.raises(ValueError, match="no slide has the heading 'Fourth'"):
