@@ -29,7 +29,7 @@ COLUMNS, LINES, LONGER = 82, 16, 3  # what fits on a slide with some output; lin
 WORDS = 60  # of a text on a slide; the lecturer says the rest
 SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z*\"“(])")
 KEPT = re.compile(r"#|!\[|\$\$|\||```|<|[-*] |\d\. ")  # how a block begins that stays whole
-COMMENT = re.compile(r"\s+# [^'\"]*$", re.MULTILINE)
+COMMENT = re.compile(r"\s+# [^'\"]*$")  # left out where it would break its line
 
 
 def read_for_slides(copy: Path, views: Path):
@@ -47,17 +47,16 @@ def read_for_slides(copy: Path, views: Path):
             text = relink(cell.source, "notebooks", lambda path: False)
             text = FOLD.sub("", OUR_VERSION_BLOCK.sub("", BOX.sub(r"\1", text)))  # the cell itself shows its answer
             cell.source = GUESS.sub(lambda found: " Your guess:" if found[1] else "", text)
-        elif cell.metadata.slideshow.slide_type in STARTS_A_SLIDE and then != "-":  # alone on its slide
-            cell.source = narrower(cell.source)
+        else:
+            lines = cell.source.splitlines()
+            cell.source = "\n".join(COMMENT.sub("", line) if len(line) > COLUMNS else line for line in lines)
+            if cell.metadata.slideshow.slide_type in STARTS_A_SLIDE and then != "-":  # alone on its slide
+                cell.source = narrower(cell.source)
     return notebook
 
 
 def narrower(code: str) -> str:
-    """Return code broken at `COLUMNS` where Python breaks it, unless that makes it much longer.
-
-    A comment at the end of a line that is too long is left out.
-    """
-    code = "\n".join(COMMENT.sub("", line) if len(line) > COLUMNS else line for line in code.splitlines())
+    """Return code broken at `COLUMNS` where Python breaks it, unless that makes it much longer."""
     if max(map(len, code.splitlines()), default=0) <= COLUMNS:
         return code
     command = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={COLUMNS}", "-"]

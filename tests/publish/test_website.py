@@ -228,7 +228,7 @@ def test_notes_sentences_and_own_slides_are_put_in(tmp_path, monkeypatch):
     own = "## Exam\n\nin June\n---\nafter: Second\n## Office hour\n---\nafter: Second\n## Pizza"
     path = slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck", by="Ada Berg", own=own)
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    noted = ["4 min · of 05", "said aloud", "5 < 6, and that matters.", ("Or not. " * 8).strip()]
+    noted = ["4 min · of 05", "said aloud", "5 < 6, and that matters.", ("Or not. " * 7).strip()]
     assert [note.text.strip() for note in page.select("aside.notes")] == noted
     assert page.select_one("aside .sentence").text == noted[2]
     assert "Ada Berg" in page.select_one(".slides section").text
