@@ -1,4 +1,4 @@
-"""Interactive views of attention, drawn by bertviz, and draggable figures; all of them work offline."""
+"""Interactive views of attention, and draggable figures; all of them work offline."""
 
 from importlib.util import find_spec
 from pathlib import Path

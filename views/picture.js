@@ -157,7 +157,15 @@
     return new Promise((done) => canvas.toBlob(done, "image/png"));
   }
 
-  picture.addEventListener("click", async ({ target: { value: kind } }) => {
+  picture.addEventListener("click", async ({ target }) => {
+    const { value: kind } = target;
+    if (kind === "link") {
+      await navigator.clipboard.writeText(location.href);
+      target.textContent = "Copied";
+      return setTimeout(() => {
+        target.textContent = "Copy link";
+      }, 1500);
+    }
     if (!kind) return;
     const text = makePicture(),
       file = kind === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await asPng(text);

@@ -1,106 +1,36 @@
 // Runs in the page of a neuron view after reader.js: draws each score as the sum of its products, a row for each key.
-// The stripes, which are bertviz's, are one switch away.
 
 const ROW = 34,
   TOP = 56; // pixels of a row, and above the first
 const WIDEST = 860;
 const MOST_MOVED = 4000; // products that are drawn anew in each frame of a move
-const state = { query: 0, key: 0, neuron: 0 };
-const opened = (name) => `#expanded[visibility=visible] ${name}`;
+const state = { query: -1, key: 0, neuron: 0 };
+const [layerChoice, headChoice] = ["layer", "att_head"].map((id) => document.getElementById(id));
+const layer = () => +layerChoice.value,
+  head = () => +headChoice.value;
 
 const view = {
-  selector: "#collapsed[visibility=visible] .attn-line-group line",
-  lines: 7, // kinds of them
-  row: 26,
-  width: 1004, // of bertviz's drawing
-  smallest: () => (asLines() ? 24 / 26 : 0),
-  groups: [
-    { selector: ".sums", role: "group" },
-    { selector: "#collapsed[visibility=visible] #leftText > g", from: true, role: "button" },
-    { selector: opened("#leftText > g"), role: "button" },
-    ...["queries", "keys", "product"].map((id) => ({
-      selector: opened(`#${id} .element`),
-      across: () => config.vectorSize,
-    })),
-    { selector: opened(".dotproduct") },
-    { selector: opened("#rightText > g") },
-  ],
-  drawn: () => panel().attn[config.layer][config.head],
-  heads: () => [{ head: config.head, weights: view.drawn() }],
-  named: () => `layer ${config.layer}, head ${config.head}`,
-  ends: (line) => ({ row: +line.parentNode.getAttribute("source-index"), head: view.heads()[0] }),
-  shows: (row) => vis.querySelectorAll("#collapsed .attn-line-group")[row].style.opacity !== "0",
-  hides: isFaint,
-  describe(element) {
-    const { left_text: left, right_text: right } = panel(),
-      { index } = config,
-      at = placeOf(element);
-    if (element.matches(".element")) {
-      const kind = element.closest("#queries, #keys, #product").id,
-        token = +element.parentNode.getAttribute("data-index");
-      const name = { queries: "query of", keys: "key of", product: "q × k for" }[kind];
-      return (
-        `${view.named()}, neuron ${at - 1}: ${name} ${nameOf(kind === "queries" ? left : right, token)} ` +
-        `${format(element.__data__)}`
-      );
+  drawn: () => panel().attn[layer()][head()],
+  first: () => ({ layer: layer(), head: head() }),
+  state: () => [`layer ${layer()}, head ${head()}`, document.getElementById("say").textContent],
+  keeps: () => ({ heads: [[layer(), head()]], pinned: { i: state.query, from: true } }),
+  begin({ heads: [first] = [], pinned }) {
+    const sizes = [panel().attn.length, panel().attn[0].length];
+    for (const [at, select] of [layerChoice, headChoice].entries()) {
+      for (let number = 0; number < sizes[at]; number++) add(select, "option", {}, number);
+      select.value = first?.[at] < sizes[at] ? first[at] : [data.layer, data.head][at];
+      select.addEventListener("change", drawSums);
     }
-    if (element.matches(".dotproduct"))
-      return `${view.named()}: q · k / √D for ${nameOf(right, at)} ${format(element.__data__)}`;
-    const key = element.closest("#expanded #rightText > g");
-    return key && Number.isInteger(index) ? describeWeight(view.heads()[0], index, placeOf(key)) : null;
+    state.query = pinned?.i ?? data.token ?? -1;
   },
-  state: () => [view.named(), !asLines() && document.getElementById("say").textContent],
-  keeps: () => ({
-    layer: config.layer,
-    heads: config.head === kept.heads?.[0] ? kept.heads : [config.head],
-    drawing: asLines() ? "lines" : undefined,
-    pinned: { index: state.query, from: true },
-  }),
-  prepare({ layer, heads, pinned }) {
-    if (heads) Object.assign(data, { layer, head: heads[0] });
-    state.query = pinned?.index ?? data.token ?? -1;
-  },
-  draw() {
-    root.classList.toggle("squares", !asLines());
-    if (!asLines()) return drawSums();
-    moves.delete(vis);
-    Object.assign(config, { index: state.query, expanded: true });
-    say("");
-    config.drawLines();
-  },
-  // 16 pixels are too few for a finger.
-  equip() {
-    for (const sign of all("#leftText > g > .highlight ~ rect:not([width='26'])")) {
-      for (const name of ["x", "y"]) sign.setAttribute(name, +sign.getAttribute(name) - 5);
-      set(sign, { width: 26, height: 26 });
-    }
-  },
-  // Enter on a token is a click on its + or −.
-  press(element, type) {
-    if (!element.matches("#leftText > g")) return fire(element, type);
-    const index = placeOf(element);
-    fire(element.lastElementChild, "click");
-    all("[visibility=visible] > #leftText > g")[index].focus();
-  },
-  at: () => null,
-  threshold: () => drawSums(),
+  draw: drawSums,
   arrange() {
     if (Math.abs(vis.clientWidth - laidOutFor) > 8) drawSums();
-    return true;
   },
   forget() {
     state.query = -1;
   },
 };
-
-// An opened row stays open when the pointer moves from its token to the numbers.
-document.addEventListener(
-  "mouseleave",
-  (event) => {
-    if (event.target.matches?.("#expanded #leftText > g")) event.stopImmediatePropagation();
-  },
-  true,
-);
 
 // Products and weights of one query
 
@@ -109,9 +39,9 @@ let shown = null; // { products, weights } that are drawn, row by row, and the o
 
 function productsOf(query) {
   const { queries, keys } = panel(),
-    q = queries[config.layer][config.head][query],
+    q = queries[layer()][head()][query],
     size = Math.sqrt(q.length);
-  return keys[config.layer][config.head].map((key) => key.map((number, n) => (number * q[n]) / size));
+  return keys[layer()][head()].map((key) => key.map((number, n) => (number * q[n]) / size));
 }
 
 // Begin with what the head does most: the largest weight between two different tokens, not to the first.
@@ -151,7 +81,6 @@ function drawSums() {
   const goal = [...products.flat(), ...weights];
   if (goal.length > MOST_MOVED) put(goal);
   else glide(vis, goal, put);
-  fit();
 }
 
 // Where everything is, from the left: the key, its number of the marked neuron, the blocks, and the weight.
@@ -180,7 +109,7 @@ function paintSums() {
     right = panel().right_text,
     row = (at) => TOP + ROW * at;
   const { queries, keys } = panel(),
-    marked = (vectors, at) => vectors[config.layer][config.head][at][state.neuron];
+    marked = (vectors, at) => vectors[layer()][head()][at][state.neuron];
   let svg = vis.querySelector(".sums");
   if (!svg) {
     vis.replaceChildren();
@@ -275,15 +204,14 @@ function paintSums() {
       "data-value": score,
       "font-size": 12,
     });
-    const isHidden = weights[key] < threshold();
     add(svg, "rect", {
       class: "bar",
       x: place.weight,
       y: y + 8,
       height: 16,
-      width: isHidden ? 0 : weights[key] * (place.width - place.weight),
+      width: weights[key] * (place.width - place.weight),
     });
-    text(place.width, y + 21, isHidden ? "" : format(weights[key]), {
+    text(place.width, y + 21, format(weights[key]), {
       ...end,
       class: `weight${chosen ? " at" : ""}`,
       "data-value": weights[key],
@@ -300,7 +228,7 @@ function sayProduct() {
   const [q, k] = [
     [queries, query],
     [keys, key],
-  ].map(([vectors, at]) => vectors[config.layer][config.head][at]);
+  ].map(([vectors, at]) => vectors[layer()][head()][at]);
   const products = q.map((number, n) => (number * k[n]) / Math.sqrt(q.length)),
     score = sum(products);
   const [up, down] = [products.filter((x) => x > 0), products.filter((x) => x < 0)],
@@ -359,3 +287,4 @@ function moveMark(event) {
 
 const queryChoice = add(add(document.getElementById("tools"), "label", {}, "Query of: "), "select", { id: "query" });
 queryChoice.addEventListener("change", () => choose(+queryChoice.value));
+start(data.code);

@@ -5,7 +5,6 @@ import inspect
 import json
 import math
 import re
-import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -179,7 +178,7 @@ def test_neuron_view_is_small(L, A, S, D, limit):
 def test_parts_of_a_pair_are_not_stored_twice(pair):
     with_parts = model_view(pair.attention, pair.tokens, pair.start)
     assert list(data_of(with_parts)["attention"]) == ["all"]
-    assert with_parts.page.count('<option value="') == 5 + 2 + 2  # attention, squares or lines, two orders
+    assert with_parts.page.count('<option value="') == 5 + 2  # attention, two orders
 
 
 def test_too_large_a_view_raises(monkeypatch):
@@ -220,10 +219,9 @@ def hostile_views(encoder, tokenizer) -> list:
 
 def test_hostile_tokens_stay_in_the_data(encoder, tokenizer):
     written_out = [token.replace("\u2028", r"\u2028") for token in HOSTILE]  # those that a tokenizer gives
-    scripts = head_view(random_attention(1, 1, 2), ["a", "b"]).page.count("</script>")
     for view, shown in zip(hostile_views(encoder, tokenizer), [HOSTILE, HOSTILE, written_out], strict=True):
         assert data_of(view)["attention"]["all"]["left_text"] == shown
-        assert view.page.count("</script>") == scripts
+        assert view.page.count("</script>") == view.page.count("<script")
         assert "<img" not in view.page
         assert "<!--" not in view.page
         assert "\u2028" not in view.page.split('id="data">')[1]
@@ -484,7 +482,6 @@ def test_neuron_view_of_unsupported_model_raises(model, message, tokenizer):
 
 
 COMMENT = re.compile(r"(?m)/\*[\s\S]*?\*/|(?:^|\s)//.*$")
-CHANGES = tomllib.loads((views_page.FOLDER / "changes.toml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -498,35 +495,6 @@ CHANGES = tomllib.loads((views_page.FOLDER / "changes.toml").read_text("utf-8"))
 def test_missing_package_or_other_version_raises(package, version, error, message):
     with pytest.raises(error, match=message):
         views_page.package_text(package, "bertviz/head_view.js", version)
-
-
-@pytest.mark.parametrize("template", CHANGES)
-def test_every_change_has_a_reason_and_changes_something(template):
-    for change in CHANGES[template]:
-        assert change.keys() <= {"reason", "times", "old", "new"}
-        assert change["reason"]
-        assert change["old"] != change["new"]
-
-
-@pytest.mark.parametrize("more", [-1, 1], ids=["removed", "doubled"])
-@pytest.mark.parametrize(
-    ("template", "number"), [(name, number) for name, changes in CHANGES.items() for number in range(len(changes))]
-)
-def test_changed_bertviz_raises(monkeypatch, template, number, more):
-    """Where a text that is to be changed stands once less, or once more."""
-    old, times = CHANGES[template][number]["old"], CHANGES[template][number].get("times", 1)
-    code = views_page.package_text("bertviz", f"bertviz/{template}.js")
-    other = code.replace(old, "", 1) if more < 0 else code.replace(old, f"{old}\n{old}", 1)
-    monkeypatch.setattr(views_page, "package_text", lambda *_: other)
-    found = f"does not fit bertviz: its {template}.js contains .* {times + more} times, not {times}"
-    with pytest.raises(RuntimeError, match=f"(?s){found}.*pip install --force-reinstall"):
-        views_page.drawing_code(template)
-
-
-def test_bertviz_without_expected_text_raises(monkeypatch):
-    monkeypatch.setattr(views_page, "package_text", lambda *_: "import * as d3 from 'd3'")
-    with pytest.raises(RuntimeError, match="0 times, not 1"):
-        views_page.drawing_code("head_view")
 
 
 def test_comments_name_files_that_exist():

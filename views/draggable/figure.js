@@ -157,6 +157,10 @@ function softmax(scores) {
   return parts.map((part) => part / total);
 }
 
+const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+// Letters from right to left are isolated, as in <bdi>: they keep the order of the sentence around them.
+const quoted = (name) => `\u201c${FROM_THE_RIGHT.test(name) ? `\u2068${name.trim()}\u2069` : name}\u201d`;
+
 const largest = (numbers) => numbers.indexOf(Math.max(...numbers));
 const percent = (share) => `${Math.round(100 * share)} %`;
 
@@ -164,9 +168,32 @@ function say(text) {
   document.getElementById("say").textContent = text;
 }
 
-// Say in one sentence, below the figure, what a reader may do.
-function explain(text) {
-  document.getElementById("help").textContent = text;
+// Say in one sentence, below the figure, what a reader may do, and behind "?" what else there is to know.
+function explain(text, more = "") {
+  const help = document.getElementById("help");
+  help.textContent = `${text} `;
+  if (!more) return;
+  const all = add(help, "details");
+  add(all, "summary", { "aria-label": "more help" }, "?");
+  all.append(more);
+}
+
+// What a reader has chosen is kept in the address of a saved page, from which "Copy link" copies it.
+const remembered = Object.fromEntries(
+  [...new URLSearchParams(window.frameElement ? "" : location.hash.slice(1))].flatMap(([name, text]) => {
+    try {
+      return [[name, JSON.parse(text)]];
+    } catch {
+      return []; // an address that was not made here
+    }
+  }),
+);
+function remember(choices) {
+  if (window.frameElement || location.protocol === "about:") return;
+  const some = Object.entries(choices).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, JSON.stringify(value)]],
+  );
+  history.replaceState(null, "", `#${new URLSearchParams(some)}`);
 }
 
 // Controls. Each calls `changed` with the new choice.
