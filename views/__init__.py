@@ -24,6 +24,7 @@ from views.figures import (
     sum_and_scale,
 )
 from views.page import View
+from views.path import path_view
 from views.sentence import sentence_view
 from views.why_near import why_near
 from views.words import whole_words
@@ -40,6 +41,7 @@ __all__ = [
     "model_view",
     "neuron_view",
     "next_token",
+    "path_view",
     "rotary_turn",
     "sentence_view",
     "sharpness",

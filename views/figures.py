@@ -50,6 +50,7 @@ def attention_in_the_plane(
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
         title="A query takes most from keys that point its way, and from long ones",
         details=f"the query of “{names[asking]}” and the keys of {quote(names)}",
+        keeps="state, () => draw()",
     )
 
 
@@ -68,6 +69,7 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
         {"scores": scores, "names": names, "size": head_size},
         title="Large scores make softmax sharp and leave hardly any gradient",
         details=f"softmax of {len(names)} scores, and a factor from 1/√{head_size} to {head_size}",
+        keeps="state, () => draw()",
     )
 
 
@@ -89,6 +91,7 @@ def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
         {"logits": logits, "names": names},
         title="Temperature, top-k and top-p decide which tokens can be drawn",
         details=f"a decoder's shares for {len(names)} tokens",
+        keeps="state, () => draw()",
     )
 
 
@@ -133,6 +136,7 @@ def sum_and_scale(
         | {"reach": reach, "first": number, "eps": eps},
         title="A token's first vector is the sum of three vectors, normalised",
         details=f"word, position and token type, {H} numbers each, and LayerNorm of their sum",
+        keeps="state, () => draw()",
     )
 
 
@@ -172,6 +176,7 @@ def mask_painter(
         },
         title="A mask decides which values reach which average",
         details=f"who may see whom among {quote(names)}",
+        keeps="state, () => draw()",
     )
 
 
@@ -364,16 +369,19 @@ def rotary_turn(
     )
 
 
-def make_figure(name: str, data: dict, *, title: str, details: str, before: Sequence[str] = ()) -> View:
+def make_figure(
+    name: str, data: dict, *, title: str, details: str, before: Sequence[str] = (), keeps: str = ""
+) -> View:
     """Make the page of draggable/NAME.js and NAME.css with this data.
 
     `title` states the finding, and `details` what is drawn, in small letters. `before` names the files that NAME.js
-    depends on.
+    depends on. The page's address keeps its controls and `keeps`: its state and how to draw it, in JavaScript.
     """
     title, details = writable(title), writable(details)
     parts = *before, name
     code = [own_text(f"draggable/{part}.js") for part in parts]
     css = "".join(own_text(f"draggable/{part}.css") for part in parts if (FOLDER / f"{part}.css").is_file())
+    code.append(f"keepChoices({keeps});")
     page = build_page(name, data, title=title, details=details, code=code, css=css)
     return View(f"{title}: {details}", page)
 

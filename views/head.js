@@ -294,7 +294,7 @@ function light() {
     count > MOST_RIBBONS
       ? ` Drawn are the ${MOST_RIBBONS.toLocaleString("en")} widest of ${count.toLocaleString("en")} ribbons; choose a word for all of its own.`
       : "";
-  say(now ? describeToken(now) : window.still ? "" : `Choose a word on either side for its numbers.${few}`);
+  say(now ? describeToken(now) : `Choose a word on either side for its numbers.${few}`, !now);
 }
 
 // The partners of a token, the largest weight first.

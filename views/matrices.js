@@ -19,11 +19,11 @@ const RULE =
   "before, to the token after, or to one fixed token (without what that token gives itself). " +
   "The largest of these is the kind " +
   `of the head if it is at least ${ENOUGH}. If none is, the head is spread out.`;
-const REST = window.still ? "" : "Click or tap a square to enlarge that head.";
+const REST = "Click or tap a square to enlarge that head.";
 const [rule, legend] = ["rule", "scale"].map((id) => add(vis.parentNode, "p", { id }));
 vis.before(rule);
 rule.textContent = RULE;
-say(REST);
+say(REST, true);
 
 const state = { layer: null, head: null }; // of the enlarged head, by their places in the drawing
 const byKind = () => chosen("order") === "kinds";
@@ -310,7 +310,7 @@ function squareTowards(square, right, down) {
 function enlarge(layer, head) {
   const closes = state.layer === layer && state.head === head;
   Object.assign(state, closes ? { layer: null, head: null } : { layer, head });
-  say(closes ? REST : "Point at a cell, or at a token on the left.");
+  say(closes ? REST : "Point at a cell, or at a token on the left.", true);
   showTip(null); // after a tap it would stay, over the squares
   arrange();
   if (!closes) outOfSight.observe(document.querySelector("rect.detail"));

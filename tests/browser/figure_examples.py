@@ -427,16 +427,26 @@ def make_sentence(names: list[str]) -> View:
 
 SENTENCE = """(chosen) => {
   Object.assign(state, chosen);
-  const given = (layer) => Array.from({ length: heads }, (_, head) => {
+  const given = (layer) => Array.from({ length: heads + 1 }, (_, head) => {
+    if (layer === L && head < heads) return 0;
     if (!state.both) return row(state.text, { ...state, layer, head })[state.target];
     return state.all ? movedOnAverage(layer, head) : moved({ ...state, layer, head });
   });
-  return { none: 0, sides: shown().map((text) => row(text, chosen)), given: layers.map((_, layer) => given(layer)) };
+  return { none: 0, sides: shown().map((text) => row(text, chosen)), given: [...layers, L].map((_, layer) => given(layer)) };
 }"""
 
 
+def with_means(weights: torch.Tensor) -> torch.Tensor:
+    """Return weights (…, L + 1, A + 1, S, S) with the mean of each layer's heads and, last, of all; 0 beside that."""
+    heads = torch.cat([weights, weights.mean(dim=-3, keepdim=True)], dim=-3)
+    rest = torch.zeros_like(heads[..., :1, :, :, :])
+    rest[..., -1, :, :] = weights.mean(dim=(-4, -3))[..., None, :, :]
+    return torch.cat([heads, rest], dim=-4)
+
+
 def sentence_state(chance: random.Random) -> dict:
-    state = {"text": chance.randrange(2), "layer": chance.randrange(2), "head": chance.randrange(4)}
+    state = {"text": chance.randrange(2), "layer": chance.randrange(2), "head": chance.randrange(5)}
+    state |= {"layer": 2, "head": 4} if chance.random() < 0.2 else {}
     state |= {"token": chance.randrange(3), "target": chance.randrange(3)}
     return state | (
         {"both": True, "text": 1, "all": chance.random() < 0.5} if chance.random() < 0.5 else {"both": False}
@@ -445,9 +455,10 @@ def sentence_state(chance: random.Random) -> dict:
 
 def check_sentence(state: dict, found: dict) -> None:
     both, token = state["both"], state["token"]
-    sides = SENTENCES if both else SENTENCES[state["text"], None]
+    weights = with_means(SENTENCES)
+    sides = weights if both else weights[state["text"], None]
     assert close(found["sides"], sides[:, state["layer"], state["head"], token])
-    moved = (SENTENCES[0] - SENTENCES[1]).abs().sum(dim=-1) / 2  # (L, A, S)
+    moved = (weights[0] - weights[1]).abs().sum(dim=-1) / 2  # (L, A, S)
     moved = moved.mean(dim=-1) if state.get("all") else moved[:, :, token]
     assert close(found["given"], moved if both else sides[0, :, :, token, state["target"]])
 

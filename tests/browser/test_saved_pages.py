@@ -1,5 +1,8 @@
 """Saved views work when opened from a file without internet."""
 
+import re
+from collections import Counter
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -7,12 +10,13 @@ import torch
 from PIL import Image
 
 from tests.browser import reader
-from tests.browser.figure_examples import FIGURES, NAMES, open_figure
+from tests.browser.figure_examples import FIGURES, NAMES, SHOWN, open_figure
 from tests.families import FAMILIES, byte_level, sharp_model
 from views import head_view, model_view, neuron_view, sentence_view, why_near
 
 USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
 CELL = reader.SQUARES
+NUMBERS = f"({SHOWN})(document.getElementById('figure'))"
 HOSTILE = [
     "</script>",
     "<script>alert(1)</script>",
@@ -186,23 +190,77 @@ def test_view_with_long_tokens_stops_resizing(page, hostile, tmp_path, name, wid
     assert changes[-1] <= 2, changes
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_saves_a_picture_of_shapes_and_text(page, tmp_path, name):
-    page.emulate_media(reduced_motion="reduce")
-    open_figure(page, FIGURES[name].make(NAMES), tmp_path)
-    said = [page.locator(place).inner_text() for place in ("h1", "#details", "#say")]
+# The numbers that can be seen in a drawing, but for those on controls, and the words on controls.
+SEEN = """(drawing) => {
+  const control = "option, select, button:not(.cell, [role], [aria-pressed]), summary, details:not([open]), #tools";
+  const walker = document.createTreeWalker(drawing, NodeFilter.SHOW_TEXT), texts = [], words = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement, label = parent.closest("label");
+    if (!parent.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    const isOff = label?.querySelector("input:is([type=radio], [type=checkbox]):not(:checked)");
+    (parent.closest(`${control}, .rests`) || isOff ? words : texts).push(node.textContent);
+  }
+  for (const input of drawing.querySelectorAll("[type=number]")) texts.push(input.value);
+  return [texts.join(" "), words];
+}"""
+
+
+def check_saved_picture(page, folder: Path) -> None:
+    """Check that the picture saved as SVG and PNG holds all numbers of the drawing, and nothing to press."""
+    texts, controls = page.locator("#figure, #view").evaluate(SEEN)
     files = {}
     for kind in ("svg", "png"):
         with page.expect_download() as download:
             page.locator(f"#save [value={kind}]").click()
-        download.value.save_as(files.setdefault(kind, tmp_path / f"picture.{kind}"))
+        download.value.save_as(files.setdefault(kind, folder / f"picture.{kind}"))
     drawn = ElementTree.parse(files["svg"])
-    words = " ".join(" ".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")).split()
-    assert [word for text in said for word in text.split() if word not in words] == []
-    assert len(list(drawn.iter())) > 20
+    written = [" ".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    numbers = re.compile(r"\d+(?:[.,]\d+)*")
+    missing = Counter(numbers.findall(texts)) - Counter(numbers.findall(" ".join(written)))
+    assert not missing
+    alone = {text.strip() for text in written}
+    assert not {word.strip() for word in controls if re.search(r"[a-z]{3}", word)} & alone - set(texts.split())
     with Image.open(files["png"]) as picture:
-        assert picture.width > 1200
+        assert min(picture.size) > 500
         assert len(picture.convert("RGB").getcolors(1_000_000)) > 20
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_saved_view_holds_every_number(page, draw, tmp_path, name):
+    reader.open_saved(page, draw[name](layer=2) if name != "model" else draw[name](), tmp_path)
+    check_saved_picture(page, tmp_path)
+    if name == "head":
+        page.locator(reader.LEFT).nth(8).click()
+    if name == "model":
+        page.locator(CELL).nth(5).click(position={"x": 10, "y": 10})
+    reader.settle(page)
+    check_saved_picture(page, tmp_path)
+    assert page.heard == []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_saved_figure_holds_every_number(page, tmp_path, name):
+    page.emulate_media(reduced_motion="reduce")
+    open_figure(page, FIGURES[name].make(NAMES), tmp_path)
+    check_saved_picture(page, tmp_path)
+    FIGURES[name].use(page)
+    check_saved_picture(page, tmp_path)
+    assert page.heard == []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_address_of_a_figure_brings_back_what_was_chosen(page, tmp_path, name):
+    page.emulate_media(reduced_motion="reduce")
+    open_figure(page, FIGURES[name].make(NAMES), tmp_path)
+    before = page.evaluate(NUMBERS)
+    FIGURES[name].use(page)
+    page.wait_for_timeout(50)
+    after, address = page.evaluate(NUMBERS), page.url
+    assert after != before
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_timeout(50)
+    assert page.evaluate(NUMBERS) == after
     assert page.heard == []
 
 

@@ -164,8 +164,11 @@ const quoted = (name) => `\u201c${FROM_THE_RIGHT.test(name) ? `\u2068${name.trim
 const largest = (numbers) => numbers.indexOf(Math.max(...numbers));
 const percent = (share) => `${Math.round(100 * share)} %`;
 
-function say(text) {
-  document.getElementById("say").textContent = text;
+// Say what is chosen; `rests` marks what a reader may do instead, which no picture shows.
+function say(text, rests = false) {
+  const element = document.getElementById("say");
+  element.textContent = text;
+  element.classList.toggle("rests", rests);
 }
 
 // Say in one sentence, below the figure, what a reader may do, and behind "?" what else there is to know.
@@ -194,6 +197,44 @@ function remember(choices) {
     value === undefined ? [] : [[name, JSON.stringify(value)]],
   );
   history.replaceState(null, "", `#${new URLSearchParams(some)}`);
+}
+
+// Of a figure, its controls, what is pressed in it, its arrows and `held`, its state, in one place for all figures.
+const KINDS_OF_CONTROLS = ["textarea", "[type=radio], [type=checkbox]", "[type=range], [type=number]"];
+KINDS_OF_CONTROLS.push("[aria-checked], [aria-pressed]", "select", ".handle");
+function keepChoices(held = null, again = () => {}) {
+  const controls = () => [...figure.querySelectorAll(KINDS_OF_CONTROLS.join())];
+  const read = (one) => {
+    if (one.matches(".handle")) return [+one.dataset.x, +one.dataset.y];
+    if (one.matches("[type=radio], [type=checkbox]")) return one.checked;
+    return one.matches("button, g") ? (one.ariaChecked ?? one.ariaPressed) === "true" : one.value;
+  };
+  const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  const first = controls().map(read),
+    begun = JSON.stringify(held);
+  for (const kind of remembered.controls ? KINDS_OF_CONTROLS : []) {
+    for (const [at, value] of remembered.controls) {
+      const one = controls()[at];
+      if (!one?.matches(kind) || isSame(read(one), value)) continue;
+      if (one.matches(".handle")) one.moved(value);
+      else if (typeof value === "boolean")
+        one.matches("g") ? one.dispatchEvent(new MouseEvent("click", { bubbles: true })) : one.click();
+      else {
+        one.value = value;
+        for (const type of ["input", "change"]) one.dispatchEvent(new Event(type, { bubbles: true }));
+      }
+    }
+  }
+  if (held && remembered.held) again(Object.assign(held, remembered.held));
+  const keep = () => {
+    const now = controls().map((one, at) => [at, read(one)]);
+    const changed = now
+      .filter(([at, value]) => value !== false || first[at] === true)
+      .filter(([at, value]) => !isSame(value, first[at]));
+    const own = JSON.stringify(held) === begun ? undefined : held;
+    remember({ controls: changed.length ? changed : undefined, held: own });
+  };
+  for (const type of ["click", "change", "input", "keyup", "pointerup"]) addEventListener(type, () => setTimeout(keep));
 }
 
 // Controls. Each calls `changed` with the new choice.
@@ -376,6 +417,7 @@ function handle(svg, name, colour, { size, step, is, moved }) {
   const all = add(svg, "g", { class: "handle", tabindex: 0, role: "slider", "aria-label": name, "aria-valuenow": 0 });
   add(all, "circle", { r: 2 * size, fill: "transparent" }); // large enough for a finger
   const head = add(all, "path", { d: arrowhead(size), fill: colour, class: "dot" });
+  all.moved = moved;
   all.put = ([x, y]) => {
     set(all, {
       transform: `translate(${x} ${-y})`,
