@@ -29,7 +29,7 @@ from utils.search import hnsw_index, search_index
 from utils.support.checkpoint import load_tokenizer
 from utils.support.datasets import reviews
 from utils.tokenization import WordPieceTokenizer
-from views import figures, sentence_view, why_near
+from views import figures, path_view, sentence_view, why_near
 from views.page import View
 
 NAMES = ["time", "flies", "arrow"]
@@ -432,7 +432,8 @@ SENTENCE = """(chosen) => {
     if (!state.both) return row(state.text, { ...state, layer, head })[state.target];
     return state.all ? movedOnAverage(layer, head) : moved({ ...state, layer, head });
   });
-  return { none: 0, sides: shown().map((text) => row(text, chosen)), given: [...layers, L].map((_, layer) => given(layer)) };
+  const all = [...layers, L].map((_, layer) => given(layer));
+  return { none: 0, sides: shown().map((text) => row(text, chosen)), given: all };
 }"""
 
 
@@ -461,6 +462,67 @@ def check_sentence(state: dict, found: dict) -> None:
     moved = (weights[0] - weights[1]).abs().sum(dim=-1) / 2  # (L, A, S)
     moved = moved.mean(dim=-1) if state.get("all") else moved[:, :, token]
     assert close(found["given"], moved if both else sides[0, :, :, token, state["target"]])
+
+
+@functools.cache
+def masked_bert(names: tuple[str, ...]):
+    model, tokenizer = words_and_model((*names, "[MASK]"))
+    tokenizer.mask_token = "[MASK]"
+    return model, tokenizer
+
+
+def make_path(names: list[str]) -> View:
+    return path_view(*masked_bert(tuple(names)), "\n".join(names), word=1)
+
+
+GOES = "where it goes (measured)"
+
+
+def path_state(chance: random.Random) -> dict:
+    return {"mode": chance.choice([GOES, "where it comes from (an estimate)"]), "word": chance.randrange(3)}
+
+
+def check_path(state: dict, found: dict) -> None:
+    """Take each word away in BERT itself, and split each layer with its own modules, token by token."""
+    model, tokenizer = masked_bert(tuple(NAMES))
+    model.set_attn_implementation("eager")
+    ids = tokenizer("\n".join(NAMES), return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        output = model(ids, output_hidden_states=True, output_attentions=True)
+        turns = torch.empty(3, len(output.hidden_states), 3)
+        for word in range(3):
+            others = model(ids.index_fill(1, torch.tensor([word]), 3), output_hidden_states=True).hidden_states
+            for depth, (one, other) in enumerate(zip(output.hidden_states, others, strict=True)):
+                turns[word, depth] = 1 - torch.cosine_similarity(one[0], other[0], dim=-1)
+        share = torch.eye(3)[state["word"]]
+        rows = [share]
+        for layer, before, weights in reversed(
+            [*zip(model.encoder.layer, output.hidden_states, output.attentions, strict=False)]
+        ):
+            share = share @ split_layer(layer.attention, before[0], weights[0])
+            rows.insert(0, share)
+    goes = state["mode"] == GOES
+    assert close(found["widths"], turns[state["word"]] if goes else torch.stack(rows))
+    assert close(found["tests"], turns[state["word"], -1] if goes else turns[:, -1, state["word"]])
+
+
+def split_layer(attention, before: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Return the share (S, S) of each token's sum of attention and residual that each token gives it."""
+    S = len(before)
+    values, dense = attention.self.value(before), attention.output.dense
+    shares = torch.zeros(S, S)
+    for i in range(S):
+        whole = dense(mix(weights[:, i], values)) + before[i]
+        for j in range(S):
+            alone = torch.zeros_like(weights[:, i]).index_copy(1, torch.tensor([j]), weights[:, i, j : j + 1])
+            part = dense(mix(alone, values)) - dense.bias + (before[i] if i == j else 0)
+            shares[i, j] = max(0, float(whole.abs().sum() - (whole - part).abs().sum()))
+    return shares / shares.sum(dim=1, keepdim=True)
+
+
+def mix(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Return the average (H,) of values (S, H) by the weights (A, S) of each head."""
+    return torch.cat([row @ own for row, own in zip(weights, values.chunk(len(weights), dim=1), strict=True)])
 
 
 def ribbon_widths(page, ribbons: str = ".ribbon:not(.below)") -> torch.Tensor:
@@ -554,5 +616,8 @@ FIGURES = {
         ("[value=again]", "Space"),
         tap(".word", 2, "[aria-checked=true]"),
         compute=SENTENCE,
+    ),
+    "path_view": Example(
+        make_path, path_state, check_path, (".word[tabindex='0']", "ArrowDown"), tap(".word", 2, "[aria-checked=true]")
     ),
 }
