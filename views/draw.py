@@ -163,7 +163,7 @@ def neuron_view(
     tokenizer: Callable | None = None,
     sentence_a: str | None = None,
     sentence_b: str | None = None,
-    *,
+    *others,
     layer: int | None = None,
     head: int | None = None,
     token: str | int | None = None,
@@ -189,6 +189,10 @@ def neuron_view(
         display_mode, html_action: as for `head_view`.
         name: of the model, for the title; by default its checkpoint.
     """
+    if isinstance(tokenizer, str):
+        raise TypeError(f"neuron_view takes no model type, got {tokenizer!r}: {REFUSED['neuron_view']['model_type']}")
+    if others:
+        raise TypeError(f"neuron_view takes a model, its tokenizer and one or two texts, got {4 + len(others)}")
     refuse("neuron_view", refused)
     model = unwrap(model)
     heads_read = read_heads(model, tokenizer, sentence_a, sentence_b)

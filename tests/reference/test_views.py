@@ -349,6 +349,22 @@ def test_save_is_atomic(tmp_path, pair):
     assert [file.name for file in tmp_path.iterdir()] == ["view.html"]
 
 
+def test_attentions_without_the_axis_of_the_batch_are_taken(pair):
+    plain = [layer[0] for layer in pair.attention]
+    assert head_view(plain, pair.tokens).page == head_view(pair.attention, pair.tokens).page
+
+
+@pytest.mark.parametrize("ids", [[101, 1045, 102, 7], torch.tensor([101, 1045, 102, 7]), torch.tensor([[1, 2, 3, 4]])])
+def test_ids_in_place_of_tokens_are_refused_with_their_function(ids):
+    with pytest.raises(TypeError, match=r"got the ids \[1.*pass tokenizer.convert_ids_to_tokens\(ids\)"):
+        head_view(random_attention(2, 3, 4), ids)
+
+
+def test_bertvizs_positional_model_type_is_refused_with_a_remedy(encoder, tokenizer):
+    with pytest.raises(TypeError, match=r"takes no model type, got 'bert': the model knows its own type"):
+        neuron_view(encoder, "bert", tokenizer, "a", "b")
+
+
 # Bad input
 
 GOOD = random_attention(2, 3, 4)
@@ -357,10 +373,13 @@ BAD = {
     "lengths differ": ({"attention": GOOD, "tokens": WORDS[:3]}, r"4 positions.*3 tokens.*\[CLS\]"),
     "no attention": ({"tokens": WORDS}, r"attention holds no weights.*output_attentions=True"),
     "nothing": ({}, r"attention holds no weights.*output_attentions=True"),
-    "empty attention": ({"attention": (), "tokens": WORDS}, r"holds no weights, \(\).*eager"),
+    "empty attention": (
+        {"attention": (), "tokens": WORDS},
+        r"\(\): .*transformers 5.*outputs.cross_attentions; pass outputs.attentions\..*eager",
+    ),
     "attention of None": ({"attention": (None, None), "tokens": WORDS}, r"\(None, None\).*eager"),
     "batch": ({"attention": [torch.ones(2, 3, 4, 4)], "tokens": WORDS}, r"batch of 2.*\[i : i \+ 1\]"),
-    "three dimensions": ({"attention": [torch.ones(3, 4, 4)], "tokens": WORDS}, r"\(3, 4, 4\).*\(1, heads"),
+    "two dimensions": ({"attention": [torch.ones(4, 4)], "tokens": WORDS}, r"\(4, 4\): .*\(1, heads.*outputs.attent"),
     "no positions": ({"attention": [torch.ones(1, 3, 0, 0)], "tokens": []}, r"\(1, 3, 0, 0\).*\(1, heads"),
     "layers differ": ({"attention": [*GOOD, torch.ones(1, 3, 5, 5)], "tokens": WORDS}, r"layer 2.*\(1, 3, 5, 5\)"),
     "not finite": ({"attention": [torch.full((1, 1, 4, 4), torch.nan)], "tokens": WORDS}, "nan.*mask"),
