@@ -13,7 +13,6 @@ from views.draw import head_view, model_view, neuron_view
 from views.explore import explore
 from views.figures import (
     attention_in_the_plane,
-    graph_walk,
     longest_match,
     mask_painter,
     merges,
@@ -33,7 +32,6 @@ __all__ = [
     "View",
     "attention_in_the_plane",
     "explore",
-    "graph_walk",
     "head_view",
     "longest_match",
     "mask_painter",

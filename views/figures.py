@@ -55,7 +55,7 @@ def attention_in_the_plane(
 
 
 def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[str] | None = None) -> View:
-    """Draw how multiplying a query's scores by a factor changes their softmax and its gradients.
+    """Draw how multiplying a query's scores by a factor changes their softmax, and whether it answers a nudge.
 
     `scores` (N,) are the products q · k of 2 to 12 `tokens`; the factor ranges from 1/√D to D, where D is the
     `head_size`, 2 to 1,024. ValueError for other shapes, nan and inf.
@@ -67,8 +67,8 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
     return make_figure(
         "sharpness",
         {"scores": scores, "names": names, "size": head_size},
-        title="Large scores make softmax sharp and leave hardly any gradient",
-        details=f"softmax of {len(names)} scores, and a factor from 1/√{head_size} to {head_size}",
+        title="The nudge is answered: the weight moves",
+        details=f"softmax of {len(names)} products q · k (D = {head_size}) times a factor; one score is nudged by ±0.5",
         keeps="state, () => draw()",
     )
 
@@ -274,69 +274,6 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
         details="how a vocabulary is learned from words that are cut into characters",
         before=["tokenizer"],
     )
-
-
-def graph_walk(
-    index, vectors: Tensor, query: Tensor, names: Sequence[str], *, query_name: str = "the query", k: int = 3
-) -> View:
-    """Draw a search in a faiss HNSW index as a walk from text to text, for any number of candidates (efSearch).
-
-    `index` is an IndexHNSWFlat of unit `vectors` (N, H) with 2 to 1,000 `names`, and `query` is a unit vector (H,). It
-    is drawn in the middle, and each text's distance from it is exact: 1 - cosine. The order around it comes from the
-    first two principal components. ValueError if the sizes do not fit.
-    """
-    vectors = as_numbers("vectors", vectors, range(2, 1001), range(1, 10_000))
-    N, H = vectors.shape
-    query, names = as_numbers("query", query, H), as_names(names, N, "names")
-    check_size("k", k, maximum=min(N, 10))
-    if not hasattr(index, "hnsw") or index.ntotal != N or index.d != H:
-        raise ValueError(
-            f"index must be an HNSW graph of these {N} vectors of {H} numbers, hnsw_index(vectors), got {index!r:.60}"
-        )
-    ef = max(k, min(index.hnsw.efSearch, N, 64))
-
-    return make_figure(
-        "graph_walk",
-        {
-            "names": names,
-            "scores": vectors @ query,
-            "angles": angles_around(query, vectors),
-            "links": read_links(index.hnsw, N),
-            "entry": index.hnsw.entry_point,
-            "query": query_name,
-            "k": k,
-            "ef": ef,
-        },
-        title="A search moves from text to text towards the query",
-        details=f"a search for {query_name} in a graph of {N} texts, {H} numbers each",
-    )
-
-
-def angles_around(query: Tensor, vectors: Tensor) -> Tensor:
-    """Return an angle (N,) per vector (N, H): evenly spaced, in their order around the query in the plane of PCA."""
-    mean = vectors.mean(dim=0)
-    _, _, directions = torch.linalg.svd(vectors - mean, full_matrices=False)
-    x, y = directions[:2] @ (vectors - query).T
-    rank = torch.atan2(y, x).argsort().argsort()
-    return 2 * torch.pi * rank.double() / len(vectors)
-
-
-def read_links(hnsw, count: int) -> list[list[list[int]]]:
-    """Read the links of each layer from faiss's arrays: for each node, the nodes that it is linked to."""
-    import faiss
-
-    arrays = hnsw.neighbors, hnsw.offsets, hnsw.cum_nneighbor_per_level, hnsw.levels
-    neighbours, offsets, starts, levels = (faiss.vector_to_array(array).astype(int) for array in arrays)
-    layers = []
-    for layer in range(hnsw.max_level + 1):
-        rows = [
-            neighbours[offsets[node] + starts[layer] : offsets[node] + starts[layer + 1]]
-            if levels[node] > layer  # else the node is not in this layer
-            else neighbours[:0]
-            for node in range(count)
-        ]
-        layers.append([[int(other) for other in row if other >= 0] for row in rows])
-    return layers
 
 
 def rotary_turn(

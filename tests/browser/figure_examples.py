@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-import faiss
 import torch
 from playwright.sync_api import expect
 from tokenizers import Tokenizer
@@ -25,7 +24,6 @@ from transformers.generation.logits_process import TemperatureLogitsWarper, TopK
 from tests.helpers import SMALL
 from tests.texts import SPECIAL, WORDS
 from utils.attention import compute_attention_weights
-from utils.search import hnsw_index, search_index
 from utils.support.checkpoint import load_tokenizer
 from utils.support.datasets import reviews
 from utils.tokenization import WordPieceTokenizer
@@ -187,10 +185,10 @@ def check_plane(state: dict, found: dict) -> None:
 
 def check_sharpness(state: dict, found: dict) -> None:
     scaled = torch.tensor(state["scores"]).double() * 64 ** state["at"]
-    softmax = functools.partial(torch.softmax, dim=0)
     assert close(found["scaled"], scaled)
-    assert close(found["weights"], softmax(scaled))
-    assert close(found["gradients"], torch.autograd.functional.jacobian(softmax, scaled).diagonal())
+    assert close(found["weights"], scaled.softmax(dim=0))
+    nudges = 0.5 * torch.eye(3, dtype=torch.float64)[state["nudged"]]
+    assert close(found["ends"], [(scaled + by * nudges).softmax(dim=0)[state["nudged"]] for by in (-1, 1)])
 
 
 LOGITS = torch.randn(20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -339,33 +337,6 @@ def check_merges(state: dict, found: list) -> None:
         for pair in pairwise(word["pieces"]):
             pairs[pair] += word["count"]
     assert {(pair["left"], pair["right"]): pair["count"] for pair in last["pairs"]} == pairs
-
-
-@functools.cache
-def graph() -> tuple:
-    """Return a graph of 120 vectors with so few links that some searches miss neighbours, and a query."""
-    generator = torch.Generator().manual_seed(0)
-    vectors = torch.nn.functional.normalize(torch.randn(120, 12, generator=generator), dim=1)
-    query = torch.nn.functional.normalize(torch.randn(12, generator=generator), dim=0)
-    return hnsw_index(vectors, M=3), vectors, query
-
-
-def make_graph(names: list[str]) -> View:
-    index, vectors, query = graph()
-    order = (vectors @ query).argsort(descending=True).tolist()  # so that the three names are the nearest
-    named = dict(zip(order, names, strict=False))
-    return figures.graph_walk(index, vectors, query, [named.get(node, str(node)) for node in range(120)])
-
-
-def check_graph(state: dict, found: dict) -> None:
-    index, vectors, query = graph()
-    index.hnsw.efSearch = state["ef"]
-    faiss.cvar.hnsw_stats.reset()
-    nearest = search_index(query[None], index, 3).indices[0].tolist()
-    assert found["comparisons"] == faiss.cvar.hnsw_stats.ndis  # so the walk is faiss's
-    assert found["found"] == len(set(nearest) & set((vectors @ query).topk(3).indices.tolist()))
-    assert close(found["best"], (vectors[nearest] @ query).max())
-    assert close(found["scores"], vectors @ query)
 
 
 def turn_state(chance: random.Random) -> dict:
@@ -534,7 +505,7 @@ def ribbon_widths(page, ribbons: str = ".ribbon:not(.below)") -> torch.Tensor:
 
 
 def score_state(chance: random.Random) -> dict:
-    return {"at": chance.uniform(-0.5, 1), "scores": normal(chance, 3, spread=5)}
+    return {"at": chance.uniform(-0.5, 1), "scores": normal(chance, 3, spread=5), "nudged": chance.randrange(3)}
 
 
 NEXT, RANGE = ".steps button:enabled >> nth=1", "[type=range]"
@@ -547,7 +518,7 @@ FIGURES = {
         score_state,
         check_sharpness,
         ("button:text('× 1')", "Enter"),
-        pull(".map", 0.25),
+        tap(".nudgeable", 2, "[aria-checked=true]"),
     ),
     "next_token": Example(
         lambda names: figures.next_token(LOGITS, [*names, *(f"word {number}" for number in range(17))]),
@@ -572,13 +543,6 @@ FIGURES = {
         check_split,
         (NEXT, "Enter"),
         tap("td[data-value]", 5, ".followed"),
-    ),
-    "graph_walk": Example(
-        make_graph,
-        lambda chance: {"ef": chance.randint(3, 64)},
-        check_graph,
-        (".steps input", "End"),
-        pull(".steps input", 0.3),
     ),
     "rotary_turn": Example(
         lambda names: figures.rotary_turn(tokens=[*names, *(f"word {number}" for number in range(3, 12))]),

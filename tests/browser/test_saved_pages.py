@@ -221,7 +221,7 @@ def check_saved_picture(page, folder: Path) -> None:
     alone = {text.strip() for text in written}
     assert not {word.strip() for word in controls if re.search(r"[a-z]{3}", word)} & alone - set(texts.split())
     with Image.open(files["png"]) as picture:
-        assert min(picture.size) > 500
+        assert min(picture.size) > 400
         assert len(picture.convert("RGB").getcolors(1_000_000)) > 20
 
 

@@ -30,7 +30,7 @@ def open_for_screenshot(browser):
 @pytest.mark.parametrize("kind", ["head", "model", "neuron"])
 def test_a_view_shows_what_is_chosen_and_nothing_to_press(open_for_screenshot, draw, kind):
     tab = open_for_screenshot(draw[kind]())
-    shown = [one for one in tab.locator("select, input, button:not(.tile), #help").all() if one.is_visible()]
+    shown = [one for one in tab.locator("select, input, button:not(.cell), #help").all() if one.is_visible()]
     assert {control.evaluate("(e) => e.tagName") for control in shown} <= {"SELECT"}
     assert not tab.locator("#tip").is_visible()
 
@@ -40,8 +40,7 @@ def test_head_view_shows_the_largest_weights_of_a_token(open_for_screenshot, dra
     tab = open_for_screenshot(draw["head"](layer=5, heads=[5], token=row))
     most = pair.attentions[5][0, 5, row].max().item()
     said = tab.locator("#say").text_content()
-    assert said.startswith(f"layer 5, head 5: {pair.tokens[row]} → ")
-    assert f"{most:.2f}" in said
+    assert said.startswith(f"In layer 5, head 5, “{pair.tokens[row]}” gives {most:.2f} to ")
 
 
 def test_a_neuron_view_opens_the_row_of_a_token(open_for_screenshot, draw, pair):
@@ -50,20 +49,16 @@ def test_a_neuron_view_opens_the_row_of_a_token(open_for_screenshot, draw, pair)
     assert shown == pytest.approx(pair.attentions[5][0, 5, 3].tolist(), abs=0.006)
 
 
-def test_screenshot_without_the_token_shows_all_lines(open_for_screenshot, draw):
+def test_screenshot_without_the_token_shows_all_ribbons(open_for_screenshot, draw):
     tab = open_for_screenshot(draw["head"](layer=5, token="nobody"))
-    assert tab.locator("#attention line[visibility=visible]").count() == 0
+    assert tab.locator(".chosen .ribbon").count() == 0
+    assert not tab.locator("#say").is_visible()
 
 
 @pytest.mark.parametrize("name", ["merges", "longest_match"])
 def test_a_stepper_shows_its_end(open_for_screenshot, name):
     tab = open_for_screenshot(FIGURES[name].make(["time", "flies", "like"]))
     assert tab.locator(".steps button").last.is_disabled()
-
-
-def test_a_figure_that_asks_for_a_guess_shows_its_beginning(open_for_screenshot):
-    tab = open_for_screenshot(FIGURES["graph_walk"].make(["time", "flies", "like"]))
-    assert "get stuck on the way?" in tab.locator("#say").text_content()
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -434,7 +434,7 @@ LETTERS = """(frame) => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["attention_in_the_plane", "graph_walk", "sharpness"])
+@pytest.mark.parametrize("name", ["attention_in_the_plane", "sharpness"])
 def test_a_figure_has_large_letters_on_its_slide(page, tmp_path, name):
     """Where it has no room to be enlarged, it has room at its sides."""
     data = {"text/html": figures.FIGURES[name].make(figures.NAMES)._repr_html_()}

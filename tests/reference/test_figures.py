@@ -3,11 +3,9 @@
 import math
 import re
 
-import faiss
 import pytest
 import torch
 
-from utils.search import hnsw_index
 from views import figures
 
 # attention_in_the_plane
@@ -28,40 +26,6 @@ from views import figures
 def test_invalid_attention_in_the_plane_raises(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         figures.attention_in_the_plane(*arguments, **options)
-
-
-# graph_walk
-
-
-def test_invalid_graph_walk_raises():
-    vectors = torch.eye(12)
-    names = [str(number) for number in range(12)]
-    index = hnsw_index(vectors, M=2)
-    for arguments, message in [
-        ((index, vectors[:5], vectors[0], names[:5]), "must be an HNSW graph of these 5 vectors"),
-        ((faiss.IndexFlatIP(12), vectors, vectors[0], names), "must be an HNSW graph of these 12 vectors"),
-        ((index, vectors, vectors[0, :3], names), r"query has the shape \(3,\)"),
-        ((index, vectors, vectors[0], names[:3]), "names must be a list of 12 names, got 3"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            figures.graph_walk(*arguments)
-    with pytest.raises(ValueError, match="k must be an integer from 1 to 10, got 11"):
-        figures.graph_walk(index, vectors, vectors[0], names, k=11)
-
-
-def test_angles_around_keep_the_order_in_the_plane():
-    """Vectors that vary in two dimensions only lie in the plane of PCA, and keep their order there."""
-    generator = torch.Generator().manual_seed(0)
-    around = torch.rand(40, generator=generator).double() * 2 * math.pi
-    query = torch.zeros(9).double()
-    vectors = torch.zeros(40, 9).double()
-    vectors[:, 2], vectors[:, 5] = around.cos(), around.sin()
-    angles = figures.angles_around(query, vectors)
-    order, wanted = angles.argsort().tolist(), around.argsort()
-    first = wanted.tolist().index(order[0])
-    forwards, backwards = wanted.roll(-first).tolist(), wanted.flip(0).roll(first + 1).tolist()
-    assert order in (forwards, backwards)  # the sign of a principal component is arbitrary
-    assert torch.allclose(angles.sort().values.diff(), torch.tensor(2 * math.pi / 40).double())
 
 
 # sharpness

@@ -293,9 +293,9 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
 }
 
 // Steps 0 to `last`: Play, a button back, a slider and a button on. `last(number, at)` changes their number and goes to
-// one. A photograph shows the last step, or the first if the figure `asks` readers to guess what follows.
+// one. A photograph shows the last step.
 const BEAT = 1000; // milliseconds from step to step while they play
-function steps(controls, name, last, changed, asks = false) {
+function steps(controls, name, last, changed) {
   const parent = add(controls, "div", { class: "steps" }),
     button = (text) => add(parent, "button", { type: "button" }, text);
   const play = button(""),
@@ -339,7 +339,7 @@ function steps(controls, name, last, changed, asks = false) {
   [play.disabled, back.disabled, on.disabled] = [last < 1, true, last <= 0];
   back.addEventListener("click", () => leave(+input.value - 1));
   on.addEventListener("click", () => leave(+input.value + 1));
-  if (window.still && !asks) setTimeout(() => go(+input.max));
+  if (window.still) setTimeout(() => go(+input.max));
   return {
     go: leave,
     at: () => +input.value,
