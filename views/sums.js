@@ -90,7 +90,9 @@ function layout() {
     narrow = width < 500;
   const name = narrow ? 76 : 120,
     numbers = name + (narrow ? 46 : 60),
-    weight = width - (narrow ? 46 : 110);
+    weight = width - (narrow ? 46 : 96);
+  const exp = weight - 14, // e^score, which a narrow page leaves out
+    score = narrow ? weight - 6 : exp - 72;
   return {
     zoom,
     width,
@@ -98,7 +100,9 @@ function layout() {
     name,
     numbers,
     blocks: numbers + (narrow ? 36 : 40),
-    end: weight - (narrow ? 28 : 40),
+    end: score - 42,
+    score,
+    exp,
     weight,
   };
 }
@@ -137,19 +141,18 @@ function paintSums() {
   const end = { "text-anchor": "end" },
     rootD = `√${products[0].length}`;
   text(place.numbers, 14, place.narrow ? `no. ${state.neuron}` : `neuron ${state.neuron}`, { ...end, class: "soft" });
-  text(
-    place.numbers + 14,
-    14,
-    place.narrow ? `products ÷ ${rootD} → score` : `products q × k ÷ ${rootD} add up to the score`,
-    { class: "soft" },
-  );
+  text(place.numbers + 14, 14, place.narrow ? `products ÷ ${rootD}` : `products q × k ÷ ${rootD} add up to the score`, {
+    class: "soft",
+  });
   text(place.width, 14, "weight", { ...end, class: "soft" });
+  text(place.score, place.narrow ? 38 : 14, "score", { ...end, class: "soft" });
+  if (!place.narrow) text(place.exp, 14, "e^score", { ...end, class: "soft" });
   fitting(
     text(place.name, 38, panel().left_text[state.query], { ...end, class: "query", "font-size": 14 }),
     place.name,
   );
   text(place.numbers, 38, format(marked(queries, state.query)), { ...end, class: "query" });
-  text(place.numbers + 14, 38, place.narrow ? "query: times each key" : "the query, to be multiplied by each key", {
+  text(place.numbers + 14, 38, place.narrow ? "query" : "the query, to be multiplied by each key", {
     class: "query",
   });
   const sums = products.map((all) => [sum(all.filter((x) => x > 0)), sum(all)]);
@@ -190,7 +193,7 @@ function paintSums() {
         const number = format(block.product),
           middle = box.x + box.width / 2,
           half = 3.8 * number.length;
-        const stops = [x(score) - 2, x(score) + (isUp || score < 0 ? 2 : 32)]; // the tick and the score
+        const stops = [x(score) - 2, x(score) + 2]; // the tick
         if (box.width > 2 * half + 2 && (middle + half < stops[0] || middle - half > stops[1])) {
           const more = { class: "product", "text-anchor": "middle", "font-size": 12 };
           add(svg, "text", { x: middle, y: box.y + 11.5, ...more }, number);
@@ -198,12 +201,9 @@ function paintSums() {
         return { ...block, ...box };
       });
     add(svg, "path", { class: "tick", d: `M${x(score)} ${y}v32` });
-    text(x(score) + (score < 0 ? -4 : 4), y + 29, masked ? "masked" : format(score, 1), {
-      class: "score",
-      "text-anchor": score < 0 ? "end" : "start",
-      "data-value": score,
-      "font-size": 12,
-    });
+    text(place.score, y + 21, masked ? "masked" : format(score, 1), { ...end, class: "score", "data-value": score });
+    if (!place.narrow)
+      text(place.exp, y + 21, masked ? "" : format(Math.exp(score), score < 4 ? 1 : 0), { ...end, class: "soft" });
     add(svg, "rect", {
       class: "bar",
       x: place.weight,
