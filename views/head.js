@@ -175,11 +175,6 @@ function draw() {
   else glide(svg, goal, put);
 }
 
-const band = (x0, x1, a, b, high) => {
-  const c = (x1 - x0) / 2;
-  return `M${x0} ${a}C${x0 + c} ${a} ${x1 - c} ${b} ${x1} ${b}v${high}C${x1 - c} ${b + high} ${x0 + c} ${a + high} ${x0} ${a + high}z`;
-};
-
 let place = null,
   ribbons = []; // { i, j, d, weight }
 
@@ -204,7 +199,7 @@ function paint() {
   shown.forEach((row, i) =>
     row.forEach((weight, j) => {
       const wide = weight * unit;
-      if (wide > 0.02) ribbons.push({ i, j, weight, d: band(x0 + 7, x1 - 7, out[i], into[j], wide) });
+      if (wide > 0.02) ribbons.push({ i, j, weight, d: bandPath(x0 + 7, x1 - 7, [out[i], wide], [into[j], wide]) });
       out[i] += wide;
       into[j] += wide;
     }),
@@ -262,8 +257,7 @@ function addToken(word, i, from, top, high, middle) {
     { x: from ? x0 - 8 : x1 + 6, y: middle + 5, "text-anchor": from ? "end" : "start" },
     word,
   );
-  const most = (from ? x0 : width - x1) - 52;
-  if (text.getComputedTextLength() > most) set(text, { textLength: most, lengthAdjust: "spacingAndGlyphs" });
+  fitText(text, (from ? x0 : width - x1) - 52);
   all.append(" "); // between the texts, for programs that read what is shown
   add(all, "text", { class: "number", x: from ? 4 : width - 4, y: middle + 5, "text-anchor": from ? "start" : "end" });
 }

@@ -126,7 +126,8 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
     }
     title = writable(f"{kind.name} of {summary}")
     theirs = f"{own_text('bertviz.js')}\n{package_text('bertviz', f'bertviz/{kind.template}.js', BERTVIZ)}"
-    params["code"] = base64.b64encode(zlib.compress(shorten(theirs).encode(), 9)).decode()
+    own = "\n".join(own_text(f"{name}.js") for name in ("words", "reader", *kind.own))
+    params["code"] = compressed(theirs)
     page = build_page(
         kind.template,
         params | {"controls": kind.controls},
@@ -137,8 +138,7 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         figure=f'<div id="view"><div id="tools">{drop_downs(kind, params)}</div><div id="vis"></div></div>',
         help=f"{kind.help} <details><summary>?</summary>{kind.more}</details>",
         css="".join(own_text(f"{name}.css") for name in ("page", *kind.own)),
-        code=[own_text(f"{name}.js") for name in ("words", "reader", *kind.own)]
-        + [f"// The views of bertviz {BERTVIZ} are by Jesse Vig, Apache License 2.0"],
+        code=[f'// Apache License 2.0: the views of bertviz {BERTVIZ}, by Jesse Vig\nrun("{compressed(own)}");'],
     )
     return View(title, page)
 
@@ -171,6 +171,11 @@ def build_page(
         css=colours() + own_text("draggable/figure.css") + css,
         code="</script>\n<script>\n".join(map(shorten, [*shared, *code])),
     )
+
+
+def compressed(code: str) -> str:
+    """Return code as base64, for `inflate` in figure.js."""
+    return base64.b64encode(zlib.compress(shorten(code).encode(), 9)).decode()
 
 
 def shorten(code: str) -> str:

@@ -133,11 +133,6 @@ function paintSums() {
     "aria-label": `the scores of the keys for ${panel().left_text[state.query]}`,
   });
   const text = (x, y, words, more = {}) => add(svg, "text", { x, y, "font-size": 13, ...more }, words);
-  const fitting = (label, most) => {
-    // a token may be longer than its column
-    const long = label.getComputedTextLength();
-    if (long > most) set(label, { textLength: most, lengthAdjust: "spacingAndGlyphs" });
-  };
   const end = { "text-anchor": "end" },
     rootD = `√${products[0].length}`;
   text(place.numbers, 14, place.narrow ? `no. ${state.neuron}` : `neuron ${state.neuron}`, { ...end, class: "soft" });
@@ -147,7 +142,7 @@ function paintSums() {
   text(place.width, 14, "weight", { ...end, class: "soft" });
   text(place.score, place.narrow ? 38 : 14, "score", { ...end, class: "soft" });
   if (!place.narrow) text(place.exp, 14, "e^score", { ...end, class: "soft" });
-  fitting(
+  fitText(
     text(place.name, 38, panel().left_text[state.query], { ...end, class: "query", "font-size": 14 }),
     place.name,
   );
@@ -172,7 +167,7 @@ function paintSums() {
       "font-size": 14,
       "data-key": key,
     });
-    fitting(word, place.name);
+    fitText(word, place.name);
     text(place.numbers, y + 21, format(marked(keys, key)), { ...end, class: "number" });
     let at = 0;
     const blocks = all

@@ -141,6 +141,11 @@ async function inflate(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+// Run compressed code.
+async function run(packed) {
+  add(document.body, "script", {}, new TextDecoder().decode(await inflate(packed)));
+}
+
 // Read rows of numbers from base64 of float32, as `pack` in figures.py writes them.
 function unpack(text, size) {
   const flat = new Float32Array(bytesOf(text).buffer);
@@ -363,6 +368,20 @@ const pointing = (x, y) => `translate(${x} ${-y}) rotate(${(-180 * Math.atan2(y,
 function shaft([x, y], size) {
   const share = Math.max(0, 1 - (1.2 * size) / (Math.hypot(x, y) || 1));
   return `M0 0L${share * x} ${-share * y}`;
+}
+
+// The path of a band from x0 to x1; at each end it has a top and a height.
+function bandPath(x0, x1, [a, high], [b, low]) {
+  const c = (x1 - x0) / 2;
+  return (
+    `M${x0} ${a}C${x0 + c} ${a} ${x1 - c} ${b} ${x1} ${b}v${low}C${x1 - c} ${b + low} ${x0 + c} ${a + high} ` +
+    `${x0} ${a + high}z`
+  );
+}
+
+// A text may be longer than its column.
+function fitText(text, most) {
+  if (text.getComputedTextLength() > most) set(text, { textLength: most, lengthAdjust: "spacingAndGlyphs" });
 }
 
 // The size of letters in an SVG's own units: as large as everywhere else on the page.

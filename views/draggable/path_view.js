@@ -123,12 +123,6 @@ function layout(widths, isFrom) {
   return { width, narrow, scale, high, middle, name, left, right, x, low: y + 4 };
 }
 
-// A band from one depth to the next, `a` and `b` high at its ends.
-const band = (x0, x1, top0, a, top1, b) => {
-  const c = (x1 - x0) / 2;
-  return `M${x0} ${top0}C${x0 + c} ${top0} ${x1 - c} ${top1} ${x1} ${top1}v${b}C${x1 - c} ${top1 + b} ${x0 + c} ${top0 + a} ${x0} ${top0 + a}Z`;
-};
-
 function paint(widths, tests, goal) {
   const isFrom = state.mode === FROM,
     place = layout(goal.widths, isFrom),
@@ -163,7 +157,7 @@ function paint(widths, tests, goal) {
       height: high[i],
     });
     const text = add(all, "text", { class: "name", x: name - 6, y: middle[i] + 5, "text-anchor": "end" }, word);
-    if (text.getComputedTextLength() > name - 8) set(text, { textLength: name - 8, lengthAdjust: "spacingAndGlyphs" });
+    fitText(text, name - 8);
     all.append(" ");
     const number = isFrom ? widths[0][i] : tests[i];
     if (isFrom) {
@@ -207,7 +201,7 @@ function drawTurns(widths, { middle, x, scale }) {
   names.forEach((_, i) => {
     for (let layer = 0; layer < L; layer++) {
       const [a, b] = [widths[layer][i] * scale, widths[layer + 1][i] * scale];
-      const d = band(x(layer), x(layer + 1), middle[i] - a / 2, a, middle[i] - b / 2, b);
+      const d = bandPath(x(layer), x(layer + 1), [middle[i] - a / 2, a], [middle[i] - b / 2, b]);
       add(drawing, "path", { class: i === state.word ? "lane own" : "lane", d, "data-word": i });
     }
   });
@@ -224,7 +218,7 @@ function drawFlow(widths, place) {
         names.forEach((_, j) => {
           const wide = widths[layer + 1][i] * split[layer * N + i][j] * part[layer][j] * scale;
           if (wide >= 0.15) {
-            const d = band(x(layer) + 3, x(layer + 1) - 3, out[j], wide, into[i], wide);
+            const d = bandPath(x(layer) + 3, x(layer + 1) - 3, [out[j], wide], [into[i], wide]);
             add(drawing, "path", { class: `${kind}${j === state.word ? " own" : ""}`, d, "data-word": j });
           }
           out[j] += wide;

@@ -91,7 +91,7 @@ function paint(scaled, weights, ends) {
     row.addEventListener("click", () => change({ nudged: i }));
     add(row, "rect", { class: "room", x: 0, y, width, height: ROW - 2, rx: 4 });
     const label = add(row, "text", { class: "name", x: name, y: y + 21, "text-anchor": "end" }, text);
-    if (label.getComputedTextLength() > name) set(label, { textLength: name, lengthAdjust: "spacingAndGlyphs" });
+    fitText(label, name);
     const digits = Math.abs(scaled[i]) < 10 ? 2 : 0;
     add(row, "text", { x: score, y: y + 21, "text-anchor": "end", "data-value": scaled[i] }, format(scaled[i], digits));
     add(row, "rect", { class: "whole", x: left, y: y + 6, width: whole, height: 20 });
