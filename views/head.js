@@ -349,7 +349,6 @@ svg.addEventListener("focusin", ({ target }) => {
 svg.addEventListener("focusout", () => point(null));
 function press(token) {
   state.pinned = isSame(token, state.pinned) ? null : token;
-  state.lit = state.pinned && state.lit;
   light();
   keep();
 }

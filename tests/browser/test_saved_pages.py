@@ -16,7 +16,10 @@ from views import head_view, model_view, neuron_view, sentence_view, why_near
 
 USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
 CELL = reader.SQUARES
-NUMBERS = f"({SHOWN})(document.getElementById('figure'))"
+CHOSEN = f"""() => {{
+  const root = document.getElementById("figure");
+  return [...({SHOWN})(root), ...[...root.querySelectorAll("input")].map((e) => e.value + e.checked)];
+}}"""  # the numbers of a figure, and its controls
 HOSTILE = [
     "</script>",
     "<script>alert(1)</script>",
@@ -252,15 +255,15 @@ def test_a_saved_figure_holds_every_number(page, tmp_path, name):
 def test_the_address_of_a_figure_brings_back_what_was_chosen(page, tmp_path, name):
     page.emulate_media(reduced_motion="reduce")
     open_figure(page, FIGURES[name].make(NAMES), tmp_path)
-    before = page.evaluate(NUMBERS)
+    before = page.evaluate(CHOSEN)
     FIGURES[name].use(page)
     page.wait_for_timeout(50)
-    after, address = page.evaluate(NUMBERS), page.url
+    after, address = page.evaluate(CHOSEN), page.url
     assert after != before
     page.goto("about:blank")
     page.goto(address)
     page.wait_for_timeout(50)
-    assert page.evaluate(NUMBERS) == after
+    assert page.evaluate(CHOSEN) == after
     assert page.heard == []
 
 
