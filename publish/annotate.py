@@ -11,7 +11,7 @@ from views import head_view, model_view, neuron_view
 
 IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
 PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”
-HEAD = """hover: [data-token=L8] | 0 -23: #filter | -46 0: [data-token=L8] .room | 24 0: [data-token=R0] .number
+HEAD = """hover: [data-token=L8] | 0 -23: #filter | -24 0: [data-token=L8] .room | 24 0: [data-token=R0] .number
 | 0 0: .chosen .ribbon >> nth=1 | -16 0: [data-token=R3] .node | 0 22: .heads .cell >> nth=30
 | 0 22: .heads .last >> nth=6"""
 # Smaller squares leave room for the enlarged head to their right, so that its letters are large enough on a slide.
