@@ -179,8 +179,9 @@ function say(text, rests = false) {
 // Say in one sentence, below the figure, what a reader may do, and behind "?" what else there is to know.
 function explain(text, more = "") {
   const help = document.getElementById("help");
-  help.textContent = `${text} `;
+  help.textContent = text;
   if (!more) return;
+  help.append(" ");
   const all = add(help, "details");
   add(all, "summary", { "aria-label": "more help" }, "?");
   all.append(more);

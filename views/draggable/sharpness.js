@@ -92,8 +92,10 @@ function paint(scaled, weights, ends) {
     add(row, "rect", { class: "room", x: 0, y, width, height: ROW - 2, rx: 4 });
     const label = add(row, "text", { class: "name", x: name, y: y + 21, "text-anchor": "end" }, text);
     fitText(label, name);
+    row.append(" "); // between the texts, for programs that read what is shown
     const digits = Math.abs(scaled[i]) < 10 ? 2 : 0;
     add(row, "text", { x: score, y: y + 21, "text-anchor": "end", "data-value": scaled[i] }, format(scaled[i], digits));
+    row.append(" ");
     add(row, "rect", { class: "whole", x: left, y: y + 6, width: whole, height: 20 });
     const filled = add(row, "rect", { class: "filled", x: left, y: y + 6, width: whole * weights[i], height: 20 });
     const number = add(
