@@ -118,6 +118,7 @@ function draw() {
   });
   const given = drawMap(names, asker),
     theirs = texts.map((text, side) => outlinesOf(text, side ? others : shares));
+  figure.querySelector(":scope > .second")?.remove();
   sides.replaceChildren(
     ...(state.both ? texts : []).map((text, side) => {
       const element = document.createElement("span");
@@ -125,6 +126,8 @@ function draw() {
       return element;
     }),
   );
+  sides.lastChild?.classList.add("second");
+  drawing.after(...(place.row ? sides.querySelectorAll(".second") : [])); // each label on its own side
   const goal = [place.at[token], ...shares, ...others, ...given],
     S = slots.length,
     across = heads + 1;
