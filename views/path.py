@@ -1,4 +1,4 @@
-"""`path_view`: where a word goes in an encoder, measured, and where a vector comes from, an estimate beside that."""
+"""`path_view`: where a word goes in an encoder, measured, and where a vector comes from, an estimate next to that."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -53,7 +53,7 @@ def path_view(
     Where it goes is measured: the word is replaced by the mask token, and each lane is as wide as the turn, 1 - cosine,
     of that word's vector after each layer. Where a vector comes from is an estimate: attention and residual are split
     exactly by source, and a part's share is how much nearer it brings one to the whole (the idea of ALTI, Ferrando et
-    al. 2022); beside each share is the measurement. ValueError for a model or tokenizer without a mask token, an
+    al. 2022); next to each share is the measurement. ValueError for a model or tokenizer without a mask token, an
     encoder–decoder, a text of more than 64 words and a word that the text does not have.
 
     Parameters:

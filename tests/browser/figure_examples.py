@@ -409,7 +409,7 @@ SENTENCE = """(chosen) => {
 
 
 def with_means(weights: torch.Tensor) -> torch.Tensor:
-    """Return weights (…, L + 1, A + 1, S, S) with the mean of each layer's heads and, last, of all; 0 beside that."""
+    """Return weights (…, L + 1, A + 1, S, S) with the mean of each layer's heads and, last, of all; 0 elsewhere."""
     heads = torch.cat([weights, weights.mean(dim=-3, keepdim=True)], dim=-3)
     rest = torch.zeros_like(heads[..., :1, :, :, :])
     rest[..., -1, :, :] = weights.mean(dim=(-4, -3))[..., None, :, :]
