@@ -11,16 +11,17 @@ from views import head_view, model_view, neuron_view
 
 IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
 PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”
-HEAD = """hover: #left text >> nth=8 | 0 -23: #layer | 0 22: [aria-label="head 4"] | -42 0: #left text >> nth=8
-| 12 0: #right .attentionBoxes rect >> nth=-10 | 38 30: #attention | 0 -23: #filter | 0 -23: #threshold"""
+HEAD = """hover: [data-token=L8] | 0 -23: #filter | -24 0: [data-token=L8] .room | 24 0: [data-token=R0] .number
+| 0 0: .chosen .ribbon >> nth=1 | -16 0: [data-token=R3] .node | 0 22: .heads .cell >> nth=30
+| 0 22: .heads .last >> nth=6"""
 # Smaller squares leave room for the enlarged head to their right, so that its letters are large enough on a slide.
 MODEL = """run: SIDE.most = 44, CELL.most = 20 | click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
 | 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
 | -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 104 0: g.detail .token >> nth=8"""
 NEURON = """0 -23: #layer | 78 0: #query | -60 0: .sums .query >> nth=0 | -88 0: .sums .number >> nth=3
-| 0 -16: .block.marked >> nth=3 | 24 2: .score >> nth=3 | -110 0: .sums .weight >> nth=3"""
+| 0 -16: .block.marked >> nth=3 | -32 0: .score >> nth=3 | 0 -17: .sums .weight >> nth=3"""
 VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, a script, or a mark's offset
-    "head": (head_view, {"layer": 2, "heads": [4, 11]}, 800, 2, HEAD),
+    "head": (head_view, {"layer": 2, "heads": [4]}, 960, 2, HEAD),
     "model": (model_view, {}, 970, 2, MODEL),
     "neuron": (neuron_view, {"layer": 2, "head": 4, "token": "his"}, 880, 2, NEURON),
 }
@@ -53,6 +54,6 @@ if __name__ == "__main__":
                     getattr(page.locator(selector), what)(position={"x": 10, "y": 10})
                 else:
                     page.locator(selector).evaluate(MARK, [int(pixels) for pixels in what.split()])
-            low = page.locator("#vis text, #vis .attn_background, #vis rect.detail").evaluate_all(BOTTOM)
+            low = page.locator("#vis text, #vis .ground, #vis rect.detail").evaluate_all(BOTTOM)
             shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": low + 8})
             (IMAGES / f"07_{name}_view.png").write_bytes(reduce_colours(shot, 256))

@@ -15,7 +15,7 @@ from publish.browser import open_browser
 # the HTML of a view in an output: its title, its page, and the text shown where frames are removed
 FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
 # width of the page in CSS pixels, and image pixels per CSS pixel: fewer where fine lines would make the file large
-SIZES = {"head_view": (480, 1.5), "model_view": (790, 1.5), "neuron_view": (880, 1.5)}
+SIZES = {"head_view": (880, 1.5), "model_view": (790, 1.5), "neuron_view": (880, 1.5)}
 FIGURE = (760, 2)
 MAX_HEIGHT = 900  # of a displayed screenshot, in pixels: a taller page is scaled down
 DRAWN = "() => document.querySelector('#figure > *, #vis > svg')"

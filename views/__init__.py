@@ -1,4 +1,4 @@
-"""Interactive views of attention, drawn by bertviz, and draggable figures; all of them work offline."""
+"""Interactive views of attention, and draggable figures; all of them work offline."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,6 @@ from views.draw import head_view, model_view, neuron_view
 from views.explore import explore
 from views.figures import (
     attention_in_the_plane,
-    graph_walk,
     longest_match,
     mask_painter,
     merges,
@@ -24,6 +23,7 @@ from views.figures import (
     sum_and_scale,
 )
 from views.page import View
+from views.path import path_view
 from views.sentence import sentence_view
 from views.why_near import why_near
 from views.words import whole_words
@@ -32,7 +32,6 @@ __all__ = [
     "View",
     "attention_in_the_plane",
     "explore",
-    "graph_walk",
     "head_view",
     "longest_match",
     "mask_painter",
@@ -40,6 +39,7 @@ __all__ = [
     "model_view",
     "neuron_view",
     "next_token",
+    "path_view",
     "rotary_turn",
     "sentence_view",
     "sharpness",

@@ -12,9 +12,11 @@ from utils.support.files import write_file
 from views.any_model import family_of, has_two_sides
 from views.draw import head_view, model_view, neuron_view
 from views.models import embedding_count
+from views.path import path_view
 from views.sentence import sentence_view
 
 VIEWS = {"head": head_view, "model": model_view, "neuron": neuron_view, "sentence": sentence_view}
+VIEWS |= {"path": path_view}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -25,9 +27,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--pair", help="second text; for an encoder–decoder, its output")
     parser.add_argument("--model", help="local folder or name on the Hub (default: the embedded checkpoint)")
     parser.add_argument("--view", choices=VIEWS, help="default: head, or sentence with --token or --other")
-    parser.add_argument("--layer", type=int, help="layer shown first, except in the model view")
-    parser.add_argument("--head", type=int, help="head shown first, except in the model view")
-    parser.add_argument("--token", help="token that looks first, in the sentence view")
+    parser.add_argument("--layer", type=int, help="layer shown first, except in the model and path view")
+    parser.add_argument("--head", type=int, help="head shown first, except in the model and path view")
+    parser.add_argument(
+        "--token", help="token that looks first, in the sentence view, or word that is followed, in the path view"
+    )
     parser.add_argument(
         "--other", action="append", help="second model or text, below the first in the sentence view; or several texts"
     )
@@ -40,12 +44,19 @@ def main(arguments: list[str] | None = None) -> None:
     if given.view == "head":
         first["heads"] = first.pop("head")
     chosen = {name: number for name, number in first.items() if number is not None}
-    if given.view == "model" and chosen:
-        parser.error("the model view shows all layers and heads: leave out --layer and --head")
-    if own and given.view != "sentence":
+    if given.view in ("model", "path") and chosen:
+        parser.error(f"the {given.view} view shows all layers and heads: leave out --layer and --head")
+    if given.view == "path" and given.token is not None:
+        own["word"] = own.pop("token")
+    if (own.keys() - {"word"}) and given.view != "sentence":
         parser.error(f"only the sentence view takes {' and '.join(f'--{name}' for name in own)}: add --view sentence")
-    if given.words and given.view == "neuron":
-        parser.error("the neuron view shows queries and keys, which belong to pieces of words: leave out --words")
+    if given.words and given.view in ("neuron", "path"):
+        reason = (
+            "shows queries and keys, which belong to pieces" if given.view == "neuron" else "always shows whole words"
+        )
+        parser.error(f"the {given.view} view {reason}: leave out --words")
+    if given.view == "path" and given.pair is not None:
+        parser.error("the path view shows one text: leave out --pair")
     if given.words:
         own["words"] = True
     if not given.text.strip() or (given.pair is not None and not given.pair.strip()):
@@ -61,7 +72,8 @@ def main(arguments: list[str] | None = None) -> None:
         tokenizer = load_official_tokenizer(folder)
         if given.other is not None:
             own["other"] = read_other(given.other, given.text)
-        view = VIEWS[given.view](model, tokenizer, given.text, given.pair, **chosen, **own)
+        texts = [given.text] if given.view == "path" else [given.text, given.pair]
+        view = VIEWS[given.view](model, tokenizer, *texts, **chosen, **own)
         print(view.save(given.save))
     except (OSError, TypeError, ValueError) as error:
         parser.error(str(error))

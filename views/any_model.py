@@ -87,6 +87,7 @@ class Call(NamedTuple):
 
     query: Tensor  # (1, A, S, D), times scale · √D
     key: Tensor  # (1, A, S, D)
+    value: Tensor  # (1, A, S, D)
     mask: Tensor  # (1, A, S, S), added to the scores
     weights: Tensor  # (1, A, S, S)
 
@@ -176,7 +177,7 @@ def record_attention(module, query, key, value, attention_mask=None, scaling=Non
     scores = query @ key.mT * scaling  # (B, A, S, T)
     mask = scores.new_zeros(1) if attention_mask is None else attention_mask[..., : key.size(2)]
     weights = (scores + mask).softmax(dim=-1, dtype=torch.float).to(query.dtype)
-    CALLS.append(Call(query * (scaling * D**0.5), key, mask.expand_as(scores), weights))
+    CALLS.append(Call(query * (scaling * D**0.5), key, value, mask.expand_as(scores), weights))
     return (weights @ value).transpose(1, 2).contiguous(), weights
 
 
@@ -214,7 +215,9 @@ def read_neurons(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> tuple[T
         )
     if len(sizes := {call.query.size(-1) for call in found}) > 1:
         raise ValueError(f"the heads of a {family} differ in their size D, {sorted(sizes)}: {instead}")
-    queries, keys, masks, recorded = (torch.cat([part.float() for part in parts]) for parts in zip(*found, strict=True))
+    queries, keys, _, masks, recorded = (
+        torch.cat([part.float() for part in parts]) for parts in zip(*found, strict=True)
+    )
     difference = (recorded - weights).abs().max().item()
     if not difference <= (1e-5 if next(model.parameters()).dtype in (torch.float, torch.double) else 1e-2):
         raise ValueError(

@@ -1,114 +1,18 @@
-// Runs in the page of a view before bertviz's code: the parts of require.js, jQuery and d3 that it calls, and its data.
-
-// Numbers travel as ten-thousandths, compressed: 2n for n, 2n - 1 for -n, the low bytes of all of them first.
-async function unpackNumbers({ shape, data: packed }) {
-  const planes = await inflate(packed),
-    count = shape.reduce((product, size) => product * size),
-    depth = planes.length / count;
-  let at = 0;
-  function next() {
-    let code = 0;
-    for (let plane = depth - 1; plane >= 0; plane--) code = code * 256 + planes[plane * count + at];
-    at++;
-    return (code % 2 ? -(code + 1) : code) / 20000;
-  }
-  const build = ([size, ...rest]) => Array.from({ length: size }, () => (rest.length ? build(rest) : next()));
-  return build(shape);
-}
-
-// The part of a pair's attention from the tokens [start, end) of `rows` to those of `columns`.
-function cutPanel(whole, rows, columns) {
-  const eachHead = (layers, cut) => layers?.map((heads) => heads.map(cut));
-  return {
-    left_text: whole.left_text.slice(...rows),
-    right_text: whole.right_text.slice(...columns),
-    attn: eachHead(whole.attn, (weights) => weights.slice(...rows).map((row) => row.slice(...columns))),
-    queries: eachHead(whole.queries, (vectors) => vectors.slice(...rows)),
-    keys: eachHead(whole.keys, (vectors) => vectors.slice(...columns)),
-  };
-}
-
-// A panel of whole words in place of their pieces; a query and a key belong to a piece, so the neuron view has none.
-function mergeWords(panel) {
-  const { left, right, ...texts } = panel.words;
-  return { ...panel, ...texts, attn: panel.attn.map((heads) => heads.map((rows) => wholeWords(rows, left, right))) };
-}
-
-const pieces = { ...data.attention },
-  { sentence_b_start: firstOfB, token: firstToken } = data;
-async function unpackPanels() {
-  for (const panel of Object.values(pieces)) {
-    for (const name of ["attn", "queries", "keys"]) if (panel[name]) panel[name] = await unpackNumbers(panel[name]);
-    // A masked token, which has no part in the softmax, has the weight -0.
-    panel.attn.flat(2).forEach((row) =>
-      row.forEach((weight, at) => {
-        if (weight < 0) row[at] = -0;
-      }),
-    );
-  }
-  showWords(data.whole);
-}
-
-// Show whole words or their pieces, in each panel and in the parts of a pair.
-function showWords(whole) {
-  const panels = data.attention,
-    words = (whole && pieces[data.default_filter].words?.left) || [];
-  Object.assign(data, { whole, sentence_b_start: words[firstOfB] ?? firstOfB, token: words[firstToken] ?? firstToken });
-  for (const [name, panel] of Object.entries(pieces)) panels[name] = whole && panel.words ? mergeWords(panel) : panel;
-  if (firstOfB === null) return;
-  const a = [0, data.sentence_b_start],
-    b = [data.sentence_b_start],
-    parts = { aa: [a, a], bb: [b, b], ab: [a, b], ba: [b, a] };
-  for (const [name, [rows, columns]] of Object.entries(parts)) panels[name] = cutPanel(panels.all, rows, columns);
-}
-
-window.PYTHON_PARAMS = window.bertviz_params = data;
-window.requirejs = (names, draw) => start(() => draw(jQuery, d3));
-
-// Run our code of this view and bertviz's, which are compressed, when the numbers are unpacked.
-async function runCompressed(code) {
-  await unpackPanels();
-  add(document.body, "script", {}, new TextDecoder().decode(await inflate(code)));
-}
+// Runs in the frame of bertviz's own drawing, before its unchanged code: the parts of require.js, jQuery and d3 that it
+// calls.
 
 // d3's selections: groups of nodes, each with its parent and the parent's index. A node keeps its datum in __data__, as
-// in d3, and its index among the data; what is still to be appended is { parent, datum }. Of very many lines only the
-// strongest are drawn.
-const MOST_DRAWN = 20000;
-const cut = { weights: null, lowest: 0 };
-function lowestDrawn() {
-  const weights = view.drawn();
-  if (cut.weights !== weights) {
-    const every = Float64Array.from(weights.flat(Infinity)),
-      most = MOST_DRAWN / (view.lines ?? 1);
-    Object.assign(cut, {
-      weights,
-      lowest: every.length > most ? Math.max(0.0001, every.sort()[every.length - Math.floor(most)]) : 0,
-    });
-    const count = every.length.toLocaleString("en"),
-      note = document.getElementById("many");
-    note.textContent = cut.lowest
-      ? `Drawn are the ${Math.floor(most).toLocaleString("en")} strongest of ${count} lines.`
-      : "";
-  }
-  return cut.lowest;
-}
-
+// in d3; what is still to be appended is { parent, datum }.
 class Selection {
   constructor(groups) {
     this.groups = groups;
   }
   each(action) {
-    for (const { nodes } of this.groups)
-      nodes.forEach((node, i) => {
-        if (node) action(node, i);
-      });
+    for (const { nodes } of this.groups) nodes.forEach((node, i) => action(node, i));
     return this;
   }
   map(change) {
-    return new Selection(
-      this.groups.map((group) => ({ ...group, nodes: group.nodes.map((node, i) => node && change(node, i)) })),
-    );
+    return new Selection(this.groups.map((group) => ({ ...group, nodes: group.nodes.map(change) })));
   }
   apply(value, change) {
     return this.each((node, i) =>
@@ -116,7 +20,10 @@ class Selection {
     );
   }
   select(selector) {
-    return this.map((node) => node.querySelector(selector));
+    return this.map((node) => node.querySelector(selector)).filled();
+  }
+  filled() {
+    return new Selection(this.groups.map((group) => ({ ...group, nodes: group.nodes.filter(Boolean) })));
   }
   selectAll(selector) {
     const groups = [];
@@ -137,11 +44,10 @@ class Selection {
     return new Selection(this.entering);
   }
   append(name) {
-    return this.map((node, i) => {
+    return this.map((node) => {
       const { parent = node, datum = node.__data__ } = node.nodeType ? {} : node;
-      if (/^(line|path)$/.test(name) && typeof datum === "number" && datum < lowestDrawn()) return null;
-      const element = document.createElementNS(SVG, name.replace("svg:", ""));
-      Object.assign(element, { __index__: i }, datum === undefined ? {} : { __data__: datum });
+      const element = document.createElementNS("http://www.w3.org/2000/svg", name.replace("svg:", ""));
+      if (datum !== undefined) element.__data__ = datum;
       return parent.appendChild(element);
     });
   }
@@ -193,24 +99,40 @@ function jQuery(selector) {
   return new Elements([{ nodes: name ? [document.createElement(name)] : [...document.querySelectorAll(selector)] }]);
 }
 
+// A colour whose lightness and saturation can be changed.
+function hsl(colour) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+  const [high, low] = [Math.max(r, g, b), Math.min(r, g, b)],
+    span = high - low;
+  const sector = high === r ? (g - b) / span : high === g ? 2 + (b - r) / span : 4 + (r - g) / span;
+  return {
+    l: (high + low) / 2,
+    s: span / (1 - Math.abs(high + low - 1)) || 0,
+    toString() {
+      return `hsl(${60 * (sector || 0)} ${100 * this.s} ${100 * this.l})`;
+    },
+  };
+}
+
 const d3 = {
   select: (one) => new Selection([{ nodes: [typeof one === "string" ? document.querySelector(one) : one] }]),
   selectAll: (selector) => new Selection([{ nodes: [...document.querySelectorAll(selector)] }]),
-  schemeCategory10: Array(10).fill("var(--key)"),
+  schemeCategory10: "1f77b4 ff7f0e 2ca02c d62728 9467bd 8c564b e377c2 7f7f7f bcbd22 17becf"
+    .split(" ")
+    .map((hex) => `#${hex}`),
   scaleOrdinal: (colours) => (index) => colours[index % colours.length],
-  hsl: (colour) => ({ l: 0, s: 0, toString: () => colour }),
+  hsl,
   line() {
     const read = {},
       path = (points) => `M${points.map((point) => `${read.x(point)},${read.y(point)}`).join("L")}`;
-    return Object.assign(path, {
-      x: (get) => {
-        read.x = get;
+    for (const name of ["x", "y"]) {
+      path[name] = (get) => {
+        read[name] = get;
         return path;
-      },
-      y: (get) => {
-        read.y = get;
-        return path;
-      },
-    });
+      };
+    }
+    return path;
   },
 };
+
+window.requirejs = (_, draw) => draw(jQuery, d3);

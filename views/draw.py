@@ -1,4 +1,4 @@
-"""The head, model and neuron views of attention, drawn by bertviz's templates.
+"""The head, model and neuron views of attention, which bertviz introduced.
 
 Each function returns a `View`: Jupyter displays it, and its `.save(path)` writes a page that any browser opens.
 Each view has its own frame with all libraries and data, so that it fetches nothing and cannot affect other views.
@@ -84,7 +84,7 @@ def head_view(
     html_action: str | None = None,
     **options: Unpack[ViewArguments],
 ) -> View | None:
-    """Draw lines between two columns of tokens, one colour per head: all heads of one layer at a time.
+    """Draw what each token gives to each as a flow between two columns: of one head, or of the mean of several.
 
     Of a model and its text:  head_view(model, tokenizer, "I called Ian.", "I got his answering machine.")
     Of any model's attentions, as bertviz is called:  head_view(attention, tokens, sentence_b_start)
@@ -100,7 +100,7 @@ def head_view(
         tokens: the S tokens.
         sentence_b_start: index of the second sentence's first token, for a drop-down of the attention within and
             between the sentences.
-        layer, heads: what is selected at first.
+        layer, heads: what is drawn at first; by default the head that gives most to words.
         token: a word or its index, at which a screenshot of the view points.
         display_mode: "light" or "dark", as in bertviz; by default the theme around the view.
         html_action: "view", to display the view immediately, or "return", as in bertviz.
@@ -116,7 +116,8 @@ def head_view(
         list(range(read.A)),
         display_mode=display_mode,
         layer=None if layer is None else int(layer),
-        heads=check_indices("heads", heads, read.A),
+        heads=None if heads is None else check_indices("heads", heads, read.A),
+        total_heads=read.A,
         token=token_index(token, next(iter(read.panels.values())).left_tokens),
     )
     return act(view, html_action)
@@ -162,7 +163,7 @@ def neuron_view(
     tokenizer: Callable | None = None,
     sentence_a: str | None = None,
     sentence_b: str | None = None,
-    *,
+    *others,
     layer: int | None = None,
     head: int | None = None,
     token: str | int | None = None,
@@ -188,6 +189,10 @@ def neuron_view(
         display_mode, html_action: as for `head_view`.
         name: of the model, for the title; by default its checkpoint.
     """
+    if isinstance(tokenizer, str):
+        raise TypeError(f"neuron_view takes no model type, got {tokenizer!r}: {REFUSED['neuron_view']['model_type']}")
+    if others:
+        raise TypeError(f"neuron_view takes a model, its tokenizer and one or two texts, got {4 + len(others)}")
     refuse("neuron_view", refused)
     model = unwrap(model)
     heads_read = read_heads(model, tokenizer, sentence_a, sentence_b)

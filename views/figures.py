@@ -50,11 +50,12 @@ def attention_in_the_plane(
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
         title="A query takes most from keys that point its way, and from long ones",
         details=f"the query of “{names[asking]}” and the keys of {quote(names)}",
+        keeps="state, () => draw()",
     )
 
 
 def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[str] | None = None) -> View:
-    """Draw how multiplying a query's scores by a factor changes their softmax and its gradients.
+    """Draw how multiplying a query's scores by a factor changes their softmax, and whether it answers a nudge.
 
     `scores` (N,) are the products q · k of 2 to 12 `tokens`; the factor ranges from 1/√D to D, where D is the
     `head_size`, 2 to 1,024. ValueError for other shapes, nan and inf.
@@ -66,8 +67,9 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
     return make_figure(
         "sharpness",
         {"scores": scores, "names": names, "size": head_size},
-        title="Large scores make softmax sharp and leave hardly any gradient",
-        details=f"softmax of {len(names)} scores, and a factor from 1/√{head_size} to {head_size}",
+        title="The nudge is answered: the weight moves",
+        details=f"softmax of {len(names)} products q · k (D = {head_size}) times a factor; one score is nudged by ±0.5",
+        keeps="state, () => draw()",
     )
 
 
@@ -89,6 +91,7 @@ def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
         {"logits": logits, "names": names},
         title="Temperature, top-k and top-p decide which tokens can be drawn",
         details=f"a decoder's shares for {len(names)} tokens",
+        keeps="state, () => draw()",
     )
 
 
@@ -133,6 +136,7 @@ def sum_and_scale(
         | {"reach": reach, "first": number, "eps": eps},
         title="A token's first vector is the sum of three vectors, normalised",
         details=f"word, position and token type, {H} numbers each, and LayerNorm of their sum",
+        keeps="state, () => draw()",
     )
 
 
@@ -172,6 +176,7 @@ def mask_painter(
         },
         title="A mask decides which values reach which average",
         details=f"who may see whom among {quote(names)}",
+        keeps="state, () => draw()",
     )
 
 
@@ -271,69 +276,6 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
     )
 
 
-def graph_walk(
-    index, vectors: Tensor, query: Tensor, names: Sequence[str], *, query_name: str = "the query", k: int = 3
-) -> View:
-    """Draw a search in a faiss HNSW index as a walk from text to text, for any number of candidates (efSearch).
-
-    `index` is an IndexHNSWFlat of unit `vectors` (N, H) with 2 to 1,000 `names`, and `query` is a unit vector (H,). It
-    is drawn in the middle, and each text's distance from it is exact: 1 - cosine. The order around it comes from the
-    first two principal components. ValueError if the sizes do not fit.
-    """
-    vectors = as_numbers("vectors", vectors, range(2, 1001), range(1, 10_000))
-    N, H = vectors.shape
-    query, names = as_numbers("query", query, H), as_names(names, N, "names")
-    check_size("k", k, maximum=min(N, 10))
-    if not hasattr(index, "hnsw") or index.ntotal != N or index.d != H:
-        raise ValueError(
-            f"index must be an HNSW graph of these {N} vectors of {H} numbers, hnsw_index(vectors), got {index!r:.60}"
-        )
-    ef = max(k, min(index.hnsw.efSearch, N, 64))
-
-    return make_figure(
-        "graph_walk",
-        {
-            "names": names,
-            "scores": vectors @ query,
-            "angles": angles_around(query, vectors),
-            "links": read_links(index.hnsw, N),
-            "entry": index.hnsw.entry_point,
-            "query": query_name,
-            "k": k,
-            "ef": ef,
-        },
-        title="A search moves from text to text towards the query",
-        details=f"a search for {query_name} in a graph of {N} texts, {H} numbers each",
-    )
-
-
-def angles_around(query: Tensor, vectors: Tensor) -> Tensor:
-    """Return an angle (N,) per vector (N, H): evenly spaced, in their order around the query in the plane of PCA."""
-    mean = vectors.mean(dim=0)
-    _, _, directions = torch.linalg.svd(vectors - mean, full_matrices=False)
-    x, y = directions[:2] @ (vectors - query).T
-    rank = torch.atan2(y, x).argsort().argsort()
-    return 2 * torch.pi * rank.double() / len(vectors)
-
-
-def read_links(hnsw, count: int) -> list[list[list[int]]]:
-    """Read the links of each layer from faiss's arrays: for each node, the nodes that it is linked to."""
-    import faiss
-
-    arrays = hnsw.neighbors, hnsw.offsets, hnsw.cum_nneighbor_per_level, hnsw.levels
-    neighbours, offsets, starts, levels = (faiss.vector_to_array(array).astype(int) for array in arrays)
-    layers = []
-    for layer in range(hnsw.max_level + 1):
-        rows = [
-            neighbours[offsets[node] + starts[layer] : offsets[node] + starts[layer + 1]]
-            if levels[node] > layer  # else the node is not in this layer
-            else neighbours[:0]
-            for node in range(count)
-        ]
-        layers.append([[int(other) for other in row if other >= 0] for row in rows])
-    return layers
-
-
 def rotary_turn(
     query: Sequence[float] = (1.05, 0.1),
     key: Sequence[float] = (0.9, 0.5),
@@ -364,16 +306,19 @@ def rotary_turn(
     )
 
 
-def make_figure(name: str, data: dict, *, title: str, details: str, before: Sequence[str] = ()) -> View:
+def make_figure(
+    name: str, data: dict, *, title: str, details: str, before: Sequence[str] = (), keeps: str = ""
+) -> View:
     """Make the page of draggable/NAME.js and NAME.css with this data.
 
     `title` states the finding, and `details` what is drawn, in small letters. `before` names the files that NAME.js
-    depends on.
+    depends on. The page's address keeps its controls and `keeps`: its state and how to draw it, in JavaScript.
     """
     title, details = writable(title), writable(details)
     parts = *before, name
     code = [own_text(f"draggable/{part}.js") for part in parts]
     css = "".join(own_text(f"draggable/{part}.css") for part in parts if (FOLDER / f"{part}.css").is_file())
+    code.append(f"keepChoices({keeps});")
     page = build_page(name, data, title=title, details=details, code=code, css=css)
     return View(f"{title}: {details}", page)
 

@@ -1,314 +1,371 @@
-// Runs in the page of a head view after reader.js: a tile for each head, a colour for a few of them, a pinned word.
+// Runs in the page of a head view after reader.js: what each token gives to each, as a flow. The ribbons that leave a
+// token are together as wide as 1, and a token on the right is as high as what it gets. Several heads are drawn as their
+// mean.
 
-const FEW = 6; // heads with a hue of their own, in the order in which they were chosen
-const MANY = 20; // heads whose stripes are numbered
-const FAINT = 0.12; // the share of their opacity that weak lines keep while no word is chosen
-const tiles = add(document.getElementById("tools"), "div", { id: "heads", role: "group", "aria-label": "heads" });
-const first = data.attention[data.default_filter].right_text[0]; // [CLS], or whatever begins the text
-const withoutFirst = tick(document.getElementById("tools"), `without ${first}`, false, () => {
-  lightLines();
-  report();
+const MOST_RIBBONS = 3000, // that are drawn while no token is chosen, the widest
+  MOST_MOVED = 4000, // weights that are drawn anew in each frame of a move
+  LEAST = 0.005; // of a weight that is written: smaller ones would read 0.00
+const side = add(figure, "div", { class: "side" });
+side.append(document.getElementById("say"));
+const map = add(side, "div", { class: "map" }),
+  question = add(map, "p");
+const svg = add(vis, "svg", { role: "group", "aria-label": "who gives to whom" });
+const state = { heads: [], lit: null, pinned: null, begins: null }; // heads are [layer, head]; the others { i, from }
+const { include_layers: layers } = data,
+  A = data.total_heads,
+  key = ([layer, head]) => layer * A + head;
+const withoutMarks = tick(tools, "without [CLS], [SEP], …", false, () => view.draw()),
+  several = tick(tools, "mean of several heads", false, () => {});
+let weights = [], // of what is drawn: the mean of the chosen heads
+  got = [], // by each token on the right
+  marks = [], // which of those are no words
+  shown = null, // the weights on their way
+  shares = []; // of each head, for the map
+
+const heads = headMap(map, layers, A, "checkbox", (layer, head, event) => {
+  const own = headsAt(layer, head),
+    isIn = own.every((one) => state.heads.some((other) => key(one) === key(other)));
+  if (!event.shiftKey && !several.checked) state.heads = own;
+  else if (!isIn) state.heads = [...state.heads.filter((one) => !own.some((o) => key(o) === key(one))), ...own];
+  else if (state.heads.length > own.length)
+    state.heads = state.heads.filter((o) => !own.some((x) => key(x) === key(o)));
+  view.draw();
 });
-const TOKEN = "#left > g:last-child > g, #right > g:last-child > g";
-let order = []; // of the heads that are shown, as they were chosen
-let pinned = null,
-  followed = null; // the token whose lines are shown alone: { index, from }
-let before = []; // the opacities of the lines, for the next layer's to begin at
+map.addEventListener("keydown", (event) => {
+  if (!event.shiftKey || !/^(Enter| )$/.test(event.key) || !event.target.matches(".cell")) return;
+  event.preventDefault(); // a browser's own click has no Shift
+  event.target.dispatchEvent(new MouseEvent("click", { shiftKey: true, bubbles: true }));
+});
+
+// The heads of a cell of the map: one, those of a layer, or all.
+function headsAt(layer, head) {
+  const some = layer < layers.length ? [layer] : layers.map((_, at) => at);
+  return some.flatMap((one) => (head < A ? [[one, head]] : Array.from({ length: A }, (_, each) => [one, each])));
+}
+
+const meanOf = (some) => {
+  const all = some.map(([layer, head]) => panel().attn[layer][head]);
+  return all[0].map((row, i) => row.map((_, j) => sum(all.map((one) => one[i][j])) / all.length));
+};
+
+// How much of a head's attention goes to words or, in a text of words or marks alone, to the token that gets most.
+function shareOf(some) {
+  const mean = some.length === 1 ? panel().attn[some[0][0]][some[0][1]] : meanOf(some);
+  const columns = marks.map((_, j) => sum(mean.map((row) => row[j])));
+  return (hasBoth() ? sum(columns.filter((_, j) => !marks[j])) : Math.max(...columns)) / mean.length;
+}
+const hasBoth = () => marks.includes(true) && marks.includes(false);
+const nameInTitle = (token) => (/^(\[.+\]|<.+>)$/.test(token) ? token : quoted(token));
+const isSame = (one, other) => one && other && one.i === other.i && one.from === other.from;
+const focus = () => state.pinned ?? state.lit ?? state.begins;
+const isLeftOut = (i, j) => withoutMarks.checked && (marks[j] || isMark(panel().left_text[i]));
 
 const view = {
-  selector: "#attention line",
-  row: 22.5, // from one token to the next, as bertviz draws it
-  get top() {
-    return view.heads().length > FEW ? 0 : 26; // bertviz's tiles are hidden; the numbers of many heads are there
-  },
-  zoom: 1.16,
-  width: 340,
-  smallest: () => 1.07, // so that a row has 24 pixels
-  groups: [
-    { selector: "#left > g:last-child > g", from: true, role: "button" },
-    { selector: "#right > g:last-child > g", from: false, role: "button" },
-    { selector: "#heads > button", across: () => Infinity, role: "checkbox" },
-  ],
-  drawn: () => panel().attn[config.layer_seq],
-  heads: () =>
-    panel()
-      .attn[config.layer_seq].map((weights, head) => ({ head, weights }))
-      .filter(({ head }) => config.headVis[head]),
-  named: (heads) =>
-    `layer ${config.layer}, head${heads.length > 1 ? "s" : ""} ${heads.map(({ head }) => head).join(", ")}`,
-  ends(line) {
-    const head = +line.parentNode.parentNode.getAttribute("head-index");
-    return {
-      head: { head, weights: panel().attn[config.layer_seq][head] },
-      row: +line.getAttribute("left-token-index"),
-    };
-  },
-  describe: (element) => (element.matches("#heads > button") ? `head ${placeOf(element)}` : null),
-  shows(row, column) {
-    const focus = pinned ?? followed;
-    return !leftOut(row, column) && (!focus || focus.index === (focus.from ? row : column));
-  },
-  hides: (line) => isFaint(line) || leftOut(view.ends(line).row, line.__index__),
-  state() {
-    const heads = view.heads(),
-      said = [heads.length < config.nHeads ? view.named(heads) : `layer ${config.layer}, all heads`];
-    return [...said, pinned && describeToken(pinned), withoutFirst.checked && `without ${first}`];
+  drawn: () => panel().attn[0],
+  first: () => ({ layer: layers[state.heads[0][0]], heads: headsOf(state.heads[0][0]) }),
+  state: () => [headsInWords(), state.pinned && describeToken(state.pinned), withoutMarks.checked && "without marks"],
+  title() {
+    const N = weights.length,
+      all = marks.map((_, j) => sum(weights.map((row) => row[j]))),
+      toWords = sum(all.filter((_, j) => !marks[j]));
+    const most = largest(all.map((number, j) => (hasBoth() && marks[j] ? -1 : number))),
+      name = nameInTitle(panel().right_text[most]);
+    const title = (number, where) => `${capital(headsInWords())}: ${format(number, 1)} of ${N} goes to ${where}`;
+    if (!hasBoth()) return title(all[most], name);
+    if (toWords >= N / 2) return title(toWords, `words, most of it to ${name}`);
+    const some = [...new Set(panel().right_text.filter((_, j) => marks[j] && all[j] >= 0.05))].map(nameInTitle);
+    return title(N - toWords, some.length > 4 ? "marks" : some.join(", ").replace(/, ([^,]*)$/, " and $1"));
   },
   keeps: () => ({
-    layer: config.layer,
-    heads: order.length < config.nHeads ? order : undefined,
-    pinned: pinned ?? undefined,
-    without: withoutFirst.checked || undefined,
+    heads: state.heads.map(([layer, head]) => [layers[layer], head]),
+    pinned: state.pinned ?? undefined,
+    without: withoutMarks.checked || undefined,
   }),
-  prepare({ layer, heads, without }) {
-    if (heads) Object.assign(data, { layer, heads });
-    order = data.heads ? [...data.heads] : [];
-    withoutFirst.checked = Boolean(without);
-    data.attention[data.default_filter].attn[0].forEach((_, head) => {
-      const tile = add(tiles, "button", { type: "button", class: "tile" }, head);
-      tile.addEventListener("click", () => fire(vis.querySelectorAll("#tiles > rect")[head], "click"));
-      tile.addEventListener("dblclick", () => fire(vis.querySelectorAll("#tiles > rect")[head], "dblclick"));
-      tile.addEventListener("mouseover", () => showHead(head));
-      tile.addEventListener("mouseout", () => showHead(null));
-    });
+  begin({ heads: kept = [], pinned, without }) {
+    readTokens();
+    const there = kept
+      .map(([layer, head]) => [layers.indexOf(layer), head])
+      .filter(([at, head]) => at >= 0 && head < A);
+    const first = data.layer === null ? 0 : layers.indexOf(data.layer);
+    state.heads = there.length ? there : (data.heads ?? []).map((head) => [first, head]);
+    if (!state.heads.length) state.heads = [mostForWords(data.layer === null ? layers.map((_, at) => at) : [first])];
+    withoutMarks.checked = Boolean(without);
+    if (pinned && pinned.i < panel()[pinned.from ? "left_text" : "right_text"].length) state.pinned = pinned;
+    else if (Number.isInteger(data.token)) state.begins = { i: data.token, from: true };
+    for (const type of ["pointerenter", "focusin"]) vis.addEventListener(type, () => point(null), { once: true });
   },
-  equip() {
-    const svg = vis.querySelector("svg"),
-      { headVis } = config,
-      isNew = svg.lastChild.id !== "tiles";
-    svg.lastChild.id = "tiles";
-    const now = [...headVis.keys()].filter((head) => headVis[head]);
-    order = [...order.filter((head) => headVis[head]), ...now.filter((head) => !order.includes(head))];
-    [...tiles.children].forEach((tile, head) => {
-      set(tile, { "aria-checked": headVis[head] });
-      tile.style.setProperty("--hue", hueOf(head));
-    });
-    for (const group of vis.querySelectorAll("[head-index]")) {
-      const hue = hueOf(+group.getAttribute("head-index"));
-      group.style.setProperty("--hue", group.closest(".attentionBoxes") ? behindText(hue) : hue);
-    }
-    if (isNew && before.length) glideLines();
-    if (isNew && pinned) follow(pinned);
-    report();
+  forget() {
+    Object.assign(state, { pinned: null, lit: null, begins: null });
+    readTokens();
   },
-  light() {
-    const focus = pinned ?? followed,
-      lines = vis.querySelectorAll(view.selector);
-    for (const line of lines) {
-      const weight = line.__data__,
-        seen = root.classList.contains("dark") ? Math.sqrt(weight) : weight, // a faint line is lost on a dark ground
-        isShown = config.headVis[view.ends(line).head.head];
-      line.style.strokeOpacity = isShown ? seen * (focus || weight >= STRONG ? 1 : FAINT) : 0;
-    }
-    for (const token of all(TOKEN)) {
-      const { index, from } = tokenOf(token);
-      token.classList.toggle("pinned", pinned?.index === index && pinned.from === from);
-    }
-    before = lines.length <= 5000 ? Array.from(lines, (line) => line.style.strokeOpacity) : [];
-    numberHeads(focus);
+  draw,
+  arrange: () => paint(),
+  at(target) {
+    const { i, j } = target.dataset ?? {};
+    return j === undefined || i === undefined ? null : describePair(+i, +j);
   },
-  begin({ pinned: token }) {
-    const index = data.token;
-    if (token && fits(token)) pin(token);
-    else if (Number.isInteger(index)) follow({ index, from: true });
-    begins = !token && Number.isInteger(index);
-    const end = () => {
-      if (begins) leave();
-    };
-    for (const type of ["pointerenter", "focusin"]) vis.addEventListener(type, end, { once: true });
-    document.addEventListener("change", end, { once: true, capture: true });
-  },
-  forget: () => pin(null),
 };
 
-let ours = false; // whether bertviz is being told of the pinned token
-let begins = false; // whether the token that was passed is still shown: until the reader's pointer or keyboard comes
-const fits = ({ index, from }) => index < panel()[from ? "left_text" : "right_text"].length;
-const leftOut = (row, column) =>
-  withoutFirst.checked &&
-  [
-    [row, "left_text"],
-    [column, "right_text"],
-  ].some(([at, side]) => at === 0 && panel()[side][0] === first);
-const tokenAt = ({ index, from }) =>
-  document.querySelectorAll(`${from ? "#left" : "#right"} > g:last-child > g`)[index];
+function readTokens() {
+  marks = panel().right_text.map(isMark);
+  const each = layers.map((_, layer) => Array.from({ length: A }, (_, head) => shareOf([[layer, head]])));
+  const mean = (numbers) => sum(numbers) / numbers.length; // the share of a mean is the mean of the shares
+  shares = each.map((row, layer) => [...row, hasBoth() ? mean(row) : shareOf(headsAt(layer, A))]);
+  if (layers.length > 1) {
+    const isAll = hasBoth() ? mean(each.flat()) : shareOf(headsAt(layers.length, A));
+    shares.push(Array(A + 1).fill(isAll));
+  }
+  question.textContent = `All ${layers.length * A} heads: the share that ${hasBoth() ? "goes to words" : "the token that gets most gets"}`;
+}
 
-// The lines of the layer that was shown turn into those of the next.
-function glideLines() {
-  const lines = vis.querySelectorAll(view.selector);
-  if (lines.length !== before.length || !animated()) return;
-  lines.forEach((line, at) => {
-    line.style.strokeOpacity = before[at];
+// The plain call begins with the head that gives most to words.
+function mostForWords(some) {
+  const ranked = some.flatMap((layer) => headsAt(layer, A));
+  return ranked[largest(ranked.map(([layer, head]) => shares[layer][head]))];
+}
+
+function headsOf(layer) {
+  return state.heads.filter(([at]) => at === layer).map(([, head]) => head);
+}
+
+function headsInWords() {
+  const { length } = state.heads,
+    some = [...new Set(state.heads.map(([at]) => at))].sort((a, b) => a - b);
+  if (length === 1) return `layer ${layers[some[0]]}, head ${state.heads[0][1]}`;
+  if (length === layers.length * A) return `mean of all ${length} heads`;
+  if (length === A && some.length === 1) return `layer ${layers[some[0]]}, mean of all heads`;
+  if (length > 6) return `mean of ${length} heads`;
+  const named = some.map(
+    (at) => `layer ${layers[at]}, head${headsOf(at).length > 1 ? "s" : ""} ${headsOf(at).join(", ")}`,
+  );
+  return `mean of ${named.join(", and ")}`;
+}
+
+// Where everything is: a unit of attention is `unit` high on both sides, and no two words are nearer than 24 pixels,
+// which a finger needs.
+function measure() {
+  const { left_text: left, right_text: right } = panel(),
+    rows = Math.max(left.length, right.length);
+  const [pitch, unit] = rows <= 9 ? [48, 24] : rows <= 16 ? [40, 16] : [32, 8],
+    high = rows * pitch,
+    width = Math.max(300, Math.min(560, vis.clientWidth || 560));
+  const tops = left.map((_, i) => ((i + 0.5) * high) / left.length - unit / 2);
+  const spare = (high - unit * sum(got)) / right.length;
+  let y = spare / 2;
+  const bases = got.map((number) => {
+    const top = y;
+    y += number * unit + spare;
+    return top;
   });
-  getComputedStyle(lines[0]).strokeOpacity; // from here
+  return { left, right, unit, high, width, tops, bases };
 }
 
-// All heads share one blue. A few that are chosen have a hue each; on a dark ground, lines are lighter.
-function hueOf(head) {
-  if (!config.headVis[head]) return "var(--faint)";
-  const hue = order.length > 1 && order.length <= FEW ? colour("heads").split(" ")[order.indexOf(head)] : colour("key");
-  return root.classList.contains("dark") ? `color-mix(in srgb, ${hue} 85%, white)` : hue;
+function draw() {
+  weights = meanOf(state.heads);
+  const [S, T] = [weights.length, weights[0].length],
+    goal = weights.flatMap((row, i) => row.map((weight, j) => (isLeftOut(i, j) ? 0 : weight)));
+  const isChosen = (layer, head) => headsAt(layer, head).every((one) => state.heads.some((o) => key(o) === key(one)));
+  heads.show(shares, isChosen, hasBoth() ? " goes to words" : "");
+  heads.paint(shares);
+  const put = (numbers) => {
+    shown = Array.from({ length: S }, (_, i) => numbers.slice(i * T, (i + 1) * T));
+    paint();
+  };
+  if (goal.length > MOST_MOVED) put(goal);
+  else glide(svg, goal, put);
 }
 
-// In a box text must stay legible on a weight of 1.
-function behindText(hue) {
-  return order.length > 1 && order.length <= FEW
-    ? `color-mix(in srgb, ${hue} 55%, var(--ground, var(--paper)))`
-    : "var(--weight)";
+let place = null,
+  ribbons = []; // { i, j, d, weight }
+
+function paint() {
+  if (!shown) return;
+  got = shown[0].map((_, j) => sum(shown.map((row) => row[j])));
+  place = measure();
+  const { left, right, unit, high, width, tops, bases } = place,
+    had = document.activeElement?.dataset?.token;
+  set(svg, { viewBox: `0 0 ${width} ${high + 8}`, width, height: high + 8 });
+  svg.replaceChildren();
+  const room = (side, words) => {
+    const sample = add(svg, "text", { "font-size": 14 });
+    const wide = words.map((word) => ((sample.textContent = word), sample.getComputedTextLength()));
+    sample.remove();
+    return Math.min(Math.max(...wide) + side, 0.36 * width);
+  };
+  const [x0, x1] = [room(52, left), width - room(58, right)];
+  Object.assign(place, { x0, x1 });
+  const [out, into] = [[...tops], [...bases]];
+  ribbons = [];
+  shown.forEach((row, i) =>
+    row.forEach((weight, j) => {
+      const wide = weight * unit;
+      if (wide > 0.02) ribbons.push({ i, j, weight, d: bandPath(x0 + 7, x1 - 7, [out[i], wide], [into[j], wide]) });
+      out[i] += wide;
+      into[j] += wide;
+    }),
+  );
+  ribbons.sort((one, other) => other.weight - one.weight); // the narrow ones above the wide ones
+  const base = add(svg, "g", { class: "base" });
+  for (const each of ribbons.slice(0, MOST_RIBBONS)) addRibbon(base, each);
+  add(svg, "g", { class: "chosen" });
+  left.forEach((word, i) => addToken(word, i, true, tops[i], unit, tops[i] + unit / 2));
+  right.forEach((word, j) =>
+    addToken(word, j, false, bases[j], Math.max(1, got[j] * unit), bases[j] + (got[j] * unit) / 2),
+  );
+  for (const from of [true, false]) {
+    const own = tokens(from);
+    (own.find(({ dataset }) => dataset.token === had) ?? own[0]).setAttribute("tabindex", 0);
+  }
+  light();
+  if (had) svg.querySelector(`[data-token="${had}"]`)?.focus({ preventScroll: true });
 }
 
-// A word is pinned by a click or tap, and freed by the second. Until then bertviz does not hear of other words.
-function follow(token) {
-  followed = token;
-  const element = tokenAt(token);
-  ours = true;
-  if (element) fire(element, "mouseover");
-  ours = false;
+function addRibbon(parent, { i, j, d, weight }) {
+  add(parent, "path", {
+    class: marks[j] ? "ribbon rest" : "ribbon",
+    d,
+    "data-i": i,
+    "data-j": j,
+    "data-value": weight,
+  });
 }
 
-function leave() {
-  begins = false;
-  followed = null;
-  for (const side of all("#left, #right")) fire(side, "mouseleave");
+const tokens = (from) => [...svg.querySelectorAll(from ? "[data-token^=L]" : "[data-token^=R]")];
+
+function addToken(word, i, from, top, high, middle) {
+  const { width, x0, x1 } = place,
+    edge = 24;
+  const all = add(svg, "g", { class: "token", "data-token": `${from ? "L" : "R"}${i}`, tabindex: -1, role: "button" });
+  const box = {
+    x: from ? 2 : x1 + 1,
+    width: from ? x0 - 4 : width - x1 - 3,
+    y: middle - edge / 2,
+    height: edge,
+    rx: 4,
+  };
+  add(all, "rect", { class: "room", ...box });
+  add(all, "rect", {
+    class: !from && marks[i] ? "node rest" : "node",
+    x: from ? x0 : x1 - 6,
+    y: top,
+    width: 6,
+    height: high,
+  });
+  const text = add(
+    all,
+    "text",
+    { x: from ? x0 - 8 : x1 + 6, y: middle + 5, "text-anchor": from ? "end" : "start" },
+    word,
+  );
+  fitText(text, (from ? x0 : width - x1) - 52);
+  all.append(" "); // between the texts, for programs that read what is shown
+  add(all, "text", { class: "number", x: from ? 4 : width - 4, y: middle + 5, "text-anchor": from ? "start" : "end" });
 }
 
-function pin(token) {
-  pinned = null; // so that bertviz hears of it
-  leave();
-  if (token) follow(token);
-  pinned = token;
-  lightLines();
-  report();
+// What a pair has in what is chosen: of a token, its weights with the other side; of nothing, what the right side gets.
+function light() {
+  const now = focus();
+  svg.classList.toggle("lit", Boolean(now));
+  const chosen = svg.querySelector(".chosen");
+  chosen.replaceChildren();
+  if (now) {
+    for (const each of ribbons) if ((now.from ? each.i : each.j) === now.i) addRibbon(chosen, each);
+  }
+  for (const from of [true, false]) {
+    tokens(from).forEach((token, at) => {
+      const weight = now && now.from !== from ? (from ? shown[at][now.i] : shown[now.i][at]) : null;
+      const number = now ? weight : from ? null : got[at];
+      const own = { i: at, from };
+      token.lastChild.textContent = number === null || number < LEAST ? "" : format(number, number >= 10 ? 1 : 2);
+      token.lastChild.dataset.value = number ?? "";
+      token.classList.toggle("at", Boolean(isSame(now, own)));
+      token.classList.toggle("pinned", Boolean(isSame(state.pinned, own)));
+      set(token, { "aria-label": nameOfToken(own), "aria-pressed": Boolean(isSame(state.pinned, own)) });
+    });
+  }
+  const count = weights.length * weights[0].length;
+  const few =
+    count > MOST_RIBBONS
+      ? ` Drawn are the ${MOST_RIBBONS.toLocaleString("en")} widest of ${count.toLocaleString("en")} ribbons; choose a word for all of its own.`
+      : "";
+  say(now ? describeToken(now) : `Choose a word on either side for its numbers.${few}`, !now);
 }
 
-const tokenOf = (element) => {
-  const token = element.closest?.(TOKEN);
-  return token && { index: placeOf(token), from: Boolean(token.closest("#left")) };
+// The partners of a token, the largest weight first.
+function partnersOf({ i, from }) {
+  return (from ? shown[i] : shown.map((row) => row[i]))
+    .map((weight, at) => ({ weight, at }))
+    .filter(({ weight }) => weight >= LEAST)
+    .sort((one, other) => other.weight - one.weight);
+}
+
+const sides = ({ from }) => (from ? [panel().left_text, panel().right_text] : [panel().right_text, panel().left_text]);
+
+function nameOfToken(token) {
+  const [own, others] = sides(token),
+    [most] = partnersOf(token);
+  const number = svg.querySelectorAll(`[data-token^=${token.from ? "L" : "R"}] .number`)[token.i].textContent;
+  const total = token.from ? "gives" : `gets ${format(got[token.i])},`;
+  return `${own[token.i]} ${number}, ${total} ${most ? `most ${token.from ? "to" : "from"} ${nameOf(others, most.at)}, ${format(most.weight)}` : "nothing"}`;
+}
+
+function describeToken(token) {
+  const [own, others] = sides(token);
+  const list = partnersOf(token)
+    .slice(0, 3)
+    .map(({ weight, at }) => `${format(weight)} ${token.from ? "to" : "from"} ${quoted(nameOf(others, at))}`);
+  const verb = token.from ? "gives" : `gets ${format(got[token.i])}:`;
+  return `In ${state.heads.length > 1 ? "the " : ""}${headsInWords()}, ${quoted(nameOf(own, token.i))} ${verb} ${list.join(", ") || "nothing"}.`;
+}
+
+// A ribbon: of several heads, each one's weight, too.
+function describePair(i, j) {
+  const mean = `${between(i, j)} ${format(weights[i][j])}`;
+  if (state.heads.length < 2) return `${headsInWords()}: ${mean}`;
+  const each = state.heads
+    .map(([layer, head]) => ({ name: `${layers[layer]}-${head}`, weight: panel().attn[layer][head][i][j] }))
+    .sort((one, other) => other.weight - one.weight)
+    .slice(0, 6);
+  return `${mean} (layer-head ${each.map(({ name, weight }) => `${name}: ${format(weight)}`).join(", ")})`;
+}
+
+// The pointer, a finger and the keyboard
+
+const tokenOf = (target) => {
+  const [side, ...at] = target.closest?.("[data-token]")?.dataset.token ?? "";
+  return side ? { i: +at.join(""), from: side === "L" } : null;
 };
-document.addEventListener(
-  "mouseover",
-  (event) => {
-    const token = tokenOf(event.target);
-    if (!token) return;
-    if (pinned && !ours) return event.stopImmediatePropagation();
-    followed = token;
-    requestAnimationFrame(() => {
-      if (followed) lightLines();
-      report();
-    });
-  },
-  true,
-);
-document.addEventListener(
-  "mouseleave",
-  (event) => {
-    if (!event.target.matches?.("#left, #right")) return;
-    if (pinned) return event.stopImmediatePropagation();
-    followed = null;
-    requestAnimationFrame(() => {
-      lightLines();
-      report();
-    });
-  },
-  true,
-);
-vis.addEventListener("click", ({ target }) => {
+function point(token) {
+  if (!state.begins && (isSame(token, state.lit) || (!token && !state.lit))) return;
+  Object.assign(state, { lit: token, begins: null });
+  if (!state.pinned) light();
+}
+svg.addEventListener("pointermove", ({ target, pointerType }) => pointerType !== "touch" && point(tokenOf(target)));
+svg.addEventListener("pointerleave", ({ pointerType }) => pointerType !== "touch" && point(null));
+svg.addEventListener("focusin", ({ target }) => {
+  tokens(tokenOf(target).from).forEach((one) => set(one, { tabindex: one === target ? 0 : -1 }));
+  if (target.matches(":focus-visible")) point(tokenOf(target));
+});
+svg.addEventListener("focusout", () => point(null));
+function press(token) {
+  state.pinned = isSame(token, state.pinned) ? null : token;
+  light();
+  keep();
+}
+svg.addEventListener("click", ({ target }) => {
   const token = tokenOf(target);
-  if (token) pin(pinned?.index === token.index && pinned.from === token.from ? null : token);
+  if (token) press(token);
+});
+svg.addEventListener("keydown", (event) => {
+  const token = tokenOf(event.target),
+    [right, down] = ARROWS[event.key] ?? [0, 0];
+  if (/^(Enter| )$/.test(event.key) && !event.shiftKey) press(token);
+  else if (event.key === "Escape" && state.pinned) press(state.pinned);
+  else if (down) tokens(token.from)[token.i + down]?.focus();
+  // across, to the token with which it has most to do
+  else if (right && right > 0 === token.from) tokens(!token.from)[partnersOf(token)[0]?.at ?? 0].focus();
+  else return;
+  event.preventDefault();
 });
 
-function showHead(head) {
-  for (const group of vis.querySelectorAll(".headAttention")) {
-    group.style.opacity = head === null || head === +group.getAttribute("head-index") ? "" : 0.05;
-  }
-}
-
-// The largest weights of a token, per head if there are at most three.
-function describeToken({ index, from }) {
-  const sides = [panel().left_text, panel().right_text],
-    [own, others] = from ? sides : sides.reverse();
-  const heads = view.heads(),
-    weights = heads
-      .flatMap(({ head, weights }) =>
-        others.map((_, at) => ({
-          head,
-          at,
-          weight: from ? weights[index][at] : weights[at][index],
-          shown: !leftOut(...(from ? [index, at] : [at, index])),
-        })),
-      )
-      .filter(({ weight, shown: isShown }) => isShown && weight >= MIN_WEIGHT)
-      .sort((one, other) => other.weight - one.weight);
-  const name = nameOf(own, index),
-    arrow = from ? "→" : "←";
-  const list = (some, numbered) =>
-    some
-      .slice(0, 3)
-      .map(({ head, at, weight }) => `${nameOf(others, at)} ${format(weight)}${numbered ? ` (head ${head})` : ""}`)
-      .join(", ") || "no line";
-  if (heads.length > 3) return `layer ${config.layer}: ${name} ${arrow} ${list(weights, true)}`;
-  return heads
-    .map((head) => `${view.named([head])}: ${name} ${arrow} ${list(weights.filter((one) => one.head === head.head))}`)
-    .join("\n");
-}
-
-// Below the drawing: the numbers of the chosen word.
-function report() {
-  const focus = pinned ?? followed;
-  if (!focus) return say(window.still ? "" : "Point at or tap a word to read its weights.");
-  say(describeToken(focus) + (pinned ? "\nPinned: click or tap the word again to free it." : ""));
-}
-
-// A head's number at its strongest line, if a few are shown, and at each strongly coloured box of the chosen word.
-function numberHeads(focus) {
-  const svg = vis.querySelector("svg"),
-    heads = view.heads();
-  svg.querySelector("#numbers")?.remove();
-  const numbers = add(svg, "g", { id: "numbers" });
-  svg.insertBefore(numbers, svg.lastChild.previousSibling);
-  if (heads.length < 2) return;
-  const visible = (weights) =>
-    weights
-      .flatMap((values, row) => values.map((weight, column) => ({ weight, row, column })))
-      .filter(({ weight, row, column }) => weight >= Math.max(threshold(), MIN_WEIGHT) && view.shows(row, column));
-  if (heads.length <= FEW) {
-    heads.forEach(({ head, weights }, at) => {
-      const [most] = visible(weights).sort((one, other) => other.weight - one.weight);
-      if (!most) return;
-      const along = 0.3 + (0.4 * at) / (heads.length - 1),
-        y = (index) => 30 + (index + 0.5) * view.row;
-      const point = { x: 110 + 115 * along, y: y(most.row) + along * (y(most.column) - y(most.row)) + 4 };
-      add(numbers, "text", { ...point, class: "number", "text-anchor": "middle" }, head).style.setProperty(
-        "--hue",
-        hueOf(head),
-      );
-    });
-  }
-  if (!focus) return;
-  if (heads.length > FEW && heads.length <= MANY) {
-    heads.forEach(({ head }, at) => {
-      const x = (focus.from ? 225 : 0) + (110 * (at + 0.5)) / heads.length; // where bertviz draws its stripe
-      add(numbers, "text", { x, y: at % 2 ? 26 : 14, class: "number stripe", "text-anchor": "middle" }, head);
-    });
-  }
-  const texts = svg.querySelectorAll(`${focus.from ? "#right" : "#left"} text`);
-  texts.forEach((text, at) => {
-    const strong = heads
-      .map(({ head, weights }) => ({ head, weight: focus.from ? weights[focus.index][at] : weights[at][focus.index] }))
-      .filter(({ weight }) => weight >= Math.max(STRONG, threshold()))
-      .sort((one, other) => other.weight - one.weight);
-    if (!strong.length || leftOut(...(focus.from ? [focus.index, at] : [at, focus.index]))) return;
-    const box = text.getBBox(),
-      x = focus.from ? box.x + box.width + 8 : box.x - 8;
-    const label = add(numbers, "text", {
-      x,
-      y: box.y + 15,
-      class: "number",
-      "text-anchor": focus.from ? "start" : "end",
-    });
-    strong.slice(0, 3).forEach(({ head }, place) => {
-      add(label, "tspan", {}, `${place ? " " : ""}${head}`).style.setProperty("--hue", hueOf(head));
-    });
-    if (strong.length > 3) add(label, "tspan", {}, " …");
-  });
-}
+start(data.code);

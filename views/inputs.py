@@ -54,6 +54,12 @@ def read_panel(
             raise TypeError(
                 f"tokens must be a list, the {size} tokens of {argument}, got {type(tokens).__name__}: {USAGE}"
             )
+        tokens = list(tokens.flatten()) if isinstance(tokens, Tensor) else list(tokens)
+        if tokens and all(is_integer(without_tensors(token)) for token in tokens):
+            raise TypeError(
+                f"tokens must be a list of texts, got the ids {[int(one) for one in tokens[:3]]} …: pass "
+                "tokenizer.convert_ids_to_tokens(ids)"
+            )
         tokens = [str(token) for token in tokens]
         text = [prettify(token) if prettify_tokens else token for token in tokens]
         if len(text) != size:
@@ -71,6 +77,11 @@ def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Te
 
     ValueError or TypeError, naming the `argument`, for other shapes and for values that are not attention weights.
     """
+    if isinstance(attention, tuple) and not attention:
+        raise ValueError(
+            f"{argument} is empty, (): the last output of a model of transformers 5 is outputs.cross_attentions; pass "
+            f"outputs.attentions. If that is empty, too, {NO_WEIGHTS}"
+        )
     if attention is None:  # as a model returns it without output_attentions=True
         attention = ()
     if isinstance(attention, str) or not isinstance(attention, Iterable):
@@ -89,7 +100,14 @@ def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Te
         layers = [torch.as_tensor(layer) for layer in layers]
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{argument} must be one tensor per layer ({error}): {USAGE}") from error
+    if all(layer.dim() == 3 for layer in layers):
+        layers = [layer[None] for layer in layers]  # without the axis of the batch
     first = tuple(layers[0].shape)
+    if len(first) != 4:
+        raise ValueError(
+            f"layer 0 of {argument} has the shape {first}: pass one tensor (1, heads, tokens, tokens) per layer, "
+            "outputs.attentions"
+        )
     for index, layer in enumerate(layers):
         if layer.dim() != 4 or layer.shape != first or not layer.numel():
             raise ValueError(

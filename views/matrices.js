@@ -1,16 +1,15 @@
 // Runs in the page of a model view after reader.js: draws each head as a matrix of its weights, a row for each token
-// that looks and a column for each token that it looks at, in squares that can be sorted by kind. The lines are
-// bertviz's.
+// that looks and a column for each token that it looks at, in squares that can be sorted by kind.
 
 const SIDE = { least: 24, most: 60, high: 440 }; // pixels from one square to the next; how high all layers may be
-const AXIS = 38; // pixels to the left of and above the squares, as in bertviz's drawing
+const AXIS = 38; // pixels to the left of and above the squares
 const CELL = { least: 15, most: 24 }; // pixels of a weight of the enlarged head
 const SHARPEST = 120; // rows or columns of a square; of more, the largest weight of neighbours is shown
 const ENOUGH = 0.4; // the share that gives a head its kind
 const KINDS = {
-  itself: { title: "Itself", where: "to itself", step: 0 },
-  before: { title: "The token before", where: "to the token before", step: -1 },
-  after: { title: "The token after", where: "to the token after", step: 1 },
+  itself: { title: "Itself", looks: "look at the token itself", where: "to itself", step: 0 },
+  before: { title: "The token before", looks: "look at the token before", where: "to the token before", step: -1 },
+  after: { title: "The token after", looks: "look at the token after", where: "to the token after", step: 1 },
   word: { title: "One word" },
   mark: { title: "One mark" },
   spread: { title: "Spread out" },
@@ -20,109 +19,54 @@ const RULE =
   "before, to the token after, or to one fixed token (without what that token gives itself). " +
   "The largest of these is the kind " +
   `of the head if it is at least ${ENOUGH}. If none is, the head is spread out.`;
-const REST = window.still ? "" : "Click or tap a square to enlarge that head.";
+const REST = "Click or tap a square to enlarge that head.";
 const [rule, legend] = ["rule", "scale"].map((id) => add(vis.parentNode, "p", { id }));
 vis.before(rule);
 rule.textContent = RULE;
-say(REST);
+say(REST, true);
 
-const SQUARES = "#vis > svg > g:has(> .attn_background) > rect:last-child";
+const state = { layer: null, head: null }; // of the enlarged head, by their places in the drawing
 const byKind = () => chosen("order") === "kinds";
-const enlarged = () => Number.isInteger(config.detail_layer);
-const opened = () => ({
-  layer: data.include_layers[config.detail_layer],
-  head: data.include_heads[config.detail_head],
-});
-const cellOf = (layer, head) => document.getElementById(`attn_background_${layer}_${head}`)?.parentNode;
+const enlarged = () => state.layer !== null;
+const nameOfHead = ({ layer, head }) => `layer ${data.include_layers[layer]}, head ${data.include_heads[head]}`;
+const weightsOf = () => panel().attn[state.layer][state.head];
+const describeWeight = (row, column) =>
+  `${nameOfHead(state)}: ${between(row, column)} ${format(weightsOf()[row][column])}`;
 
 const view = {
-  selector: ".attn-line-group line", // of the enlarged head, as bertviz draws it
-  row: 18,
-  left: -8, // for bertviz's title of the layers
-  width: 970,
-  smallest: () => (asLines() ? 0.7 : 1),
-  groups: [
-    {
-      selector: SQUARES,
-      across: () => data.include_heads.length,
-      role: "button",
-      towards: (element, key) => (byKind() ? squareTowards(element, key) : undefined),
-    },
-    { selector: "g.detail:has(.highlight):not(g.detail:has(.highlight) ~ g.detail) > g", from: true },
-  ],
   drawn: () => panel().attn,
-  heads: () => [{ ...opened(), weights: panel().attn[config.detail_layer][config.detail_head] }],
-  named: ([{ layer, head }]) => `layer ${layer}, head ${head}`,
-  ends(line) {
-    const row = +line.parentNode.getAttribute("source-index");
-    return { row, head: view.heads()[0] };
-  },
-  describe(element) {
-    if (!element.matches(SQUARES)) return null;
-    const [, layer, head] = /_(\d+)_(\d+)$/.exec(element.parentNode.querySelector(".attn_background").id);
-    return `layer ${data.include_layers[layer]}, head ${data.include_heads[head]}${describeKind(+layer, +head)}`;
-  },
-  shows: (row) => vis.querySelectorAll(".attn-line-group")[row].style.opacity !== "0",
-  hides: isFaint,
-  state: () => [
-    enlarged() ? view.named([opened()]) : `all ${data.include_layers.length * data.include_heads.length} heads`,
-    !asLines() && byKind() && RULE,
-  ],
+  first: () => ({}),
+  title,
+  state: () => [enlarged() ? nameOfHead(state) : `all ${drawn.length} heads`, byKind() && RULE],
   keeps: () => ({
+    order: byKind() ? "kinds" : undefined,
+    heads: enlarged() ? [[data.include_layers[state.layer], data.include_heads[state.head]]] : undefined,
     enlarged: enlarged() || undefined,
-    drawing: asLines() ? "lines" : undefined,
-    ...(enlarged() && { layer: config.detail_layer, heads: [config.detail_head] }),
   }),
-  prepare() {},
-  draw() {
-    const { detail_layer: layer, detail_head: head } = config,
-      squares = !asLines(),
-      open = enlarged();
-    root.classList.toggle("squares", squares);
-    Object.assign(config, { detail_layer: null, detail_head: null });
-    view.width = 970; // of bertviz's drawing
-    squares ? drawSquares() : config.drawLines();
-    if (open) fire(cellOf(layer, head).lastElementChild, "click");
+  begin({ order, heads, enlarged: open }) {
+    if (order) document.getElementById("order").value = order;
+    if (!open) return;
+    const [layer, head] = [data.include_layers.indexOf(heads[0][0]), data.include_heads.indexOf(heads[0][1])];
+    if (layer >= 0 && head >= 0) Object.assign(state, { layer, head });
   },
-  equip() {
-    for (const cell of all(SQUARES)) {
-      set(cell, { "aria-expanded": +cell.parentNode.firstChild.getAttribute("stroke-opacity") > 0 });
-    }
-    const { right: edge, left } = vis.getBoundingClientRect(),
-      head = vis.querySelector("rect.detail")?.getBoundingClientRect();
-    if (head) vis.scrollLeft += Math.max(0, head.right - edge) || Math.min(0, head.left - left);
-  },
-  begin({ layer, heads, enlarged: open }) {
-    const cell = open && cellOf(layer, heads[0]);
-    if (cell) fire(cell.lastElementChild, "click");
-  },
-  threshold: () => paintSquares(),
+  forget: () => Object.assign(state, { layer: null, head: null }),
+  draw: drawSquares,
   at(target, x, y) {
     const { row, column } = target.matches(".cells") ? cellAt(target, x, y) : {};
-    return row === undefined ? null : describeWeight(view.heads()[0], row, column);
+    return row === undefined ? null : describeWeight(row, column);
   },
   arrange() {
-    if (Math.abs(vis.clientWidth - arrangedFor) <= 8) return false;
-    arrange();
-    return true;
-  },
-  mark: (cell) => markCell(cell?.row, cell?.column),
-  // What the keyboard walks along: the weights of a row, the largest first.
-  cellsOf(row) {
-    return [...view.heads()[0].weights[row].entries()]
-      .filter(([, weight]) => weight > 0 && weight >= threshold())
-      .sort(([, one], [, other]) => other - one)
-      .map(([column]) => ({ row, column, text: describeWeight(view.heads()[0], row, column) }));
+    if (Math.abs(vis.clientWidth - arrangedFor) > 8) arrange();
   },
 };
 
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || !window.config || !enlarged()) return;
-  const cell = cellOf(config.detail_layer, config.detail_head).lastElementChild;
-  fire(cell, "click");
-  cell.focus();
-  event.preventDefault(); // the keyboard stays in the picture
-});
+// What the keyboard walks along: the weights of a row, the largest first.
+function cellsOf(row) {
+  return [...weightsOf()[row].entries()]
+    .filter(([, weight]) => weight > 0)
+    .sort(([, one], [, other]) => other - one)
+    .map(([column]) => ({ row, column, text: describeWeight(row, column) }));
+}
 
 // Of all heads, in the order of layers and heads
 
@@ -138,25 +82,44 @@ function drawSquares() {
   attn.forEach((heads, layer) =>
     heads.forEach((weights, head) => {
       const square = add(svg, "g", { class: "square" });
-      add(square, "rect", { id: `attn_background_${layer}_${head}`, class: "attn_background" });
+      add(square, "rect", { class: "ground" });
       add(square, "image", { preserveAspectRatio: "none" });
       add(square, "text", { class: "name", "text-anchor": "middle" });
-      add(square, "rect", { opacity: 0 }).addEventListener("click", () => enlarge(layer, head));
-      drawn.push({ layer, head, weights, square, kind: kindOf(weights, left, right) });
+      const press = add(square, "rect", { class: "press", opacity: 0, role: "button", tabindex: -1 });
+      press.addEventListener("click", () => enlarge(layer, head));
+      drawn.push({ layer, head, weights, square, press, kind: kindOf(weights, left, right) });
     }),
   );
   paintSquares();
   sortSquares();
+  drawn[0].press.tabIndex = 0;
 }
 
 function sortSquares(moving = false) {
   root.classList.toggle("kinds", byKind());
   vis.querySelector("svg").append(...inOrder().map(({ square }) => square)); // for the keyboard
-  for (const { square } of drawn) set(square.lastChild, { "aria-label": view.describe(square.lastChild) });
+  for (const { layer, head, press } of drawn) {
+    set(press, { "aria-label": nameOfHead({ layer, head }) + describeKind(layer, head) });
+  }
   arrange(moving);
 }
 
-const nameOfHead = (layer, head) => `${data.include_layers[layer]}-${data.include_heads[head]}`;
+// The finding: what most heads look at, of those whose attention is not spread out.
+function title() {
+  const counts = new Map();
+  for (const { kind } of drawn) {
+    const { name, column } = kind;
+    const what = name === "spread" ? null : (KINDS[name].looks ?? `rest on ${panel().right_text[column]}`);
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
+  counts.delete(null);
+  const [what, count] = [...counts].sort(([, one], [, other]) => other - one)[0] ?? [
+    "spread their attention",
+    drawn.length,
+  ];
+  return `${count} of ${drawn.length} heads ${what}`;
+}
+
 const inOrder = () => (byKind() ? Object.keys(KINDS).flatMap(headsOf) : drawn);
 const headsOf = (name) =>
   drawn.filter(({ kind }) => kind.name === name).sort((one, other) => other.kind.share - one.kind.share);
@@ -177,14 +140,9 @@ function kindOf(weights, left, right) {
   return largest.share >= ENOUGH ? largest : { ...largest, name: "spread", instead: largest.name };
 }
 
-// A special token, or one without letters and digits.
-function isMark(token) {
-  return /^(\[.+\]|<.+>)$/.test(token) || !/[\p{L}\p{N}]/u.test(token);
-}
-
 // What a head is sorted by, in words and a number.
 function describeKind(layer, head) {
-  if (asLines() || !byKind()) return "";
+  if (!byKind()) return "";
   const { name, instead, column, share } = drawn.find((each) => each.layer === layer && each.head === head).kind;
   const where = KINDS[instead ?? name].where ?? `to ${nameOf(panel().right_text, column)}`;
   return `: ${instead ? "at most " : ""}${format(share)} ${where}`;
@@ -206,14 +164,13 @@ function scaleOfWeights() {
 
 // A picture with a pixel for each weight, or, with at most so many rows and columns, for the largest of neighbours.
 function paintWeights(weights, scale, most = Infinity) {
-  const lowest = threshold(),
-    step = Math.ceil(Math.max(weights.length, weights[0].length) / most) || 1;
+  const step = Math.ceil(Math.max(weights.length, weights[0].length) / most) || 1;
   const [width, height] = [weights[0].length, weights.length].map((count) => Math.ceil(count / step));
   const strongest = new Float32Array(width * height);
   weights.forEach((row, from) =>
     row.forEach((weight, to) => {
       const at = Math.floor(from / step) * width + Math.floor(to / step);
-      if (weight >= lowest && weight > strongest[at]) strongest[at] = weight;
+      if (weight > strongest[at]) strongest[at] = weight;
     }),
   );
   const canvas = Object.assign(document.createElement("canvas"), { width, height });
@@ -248,13 +205,15 @@ function arrange(moving = false) {
   const width = byKind() ? Math.min(room, Math.max(WIDEST, AXIS + A * pitch)) : AXIS + A * pitch;
   arrangedFor = vis.clientWidth;
   svg.querySelectorAll(".detail").forEach((old) => old.remove());
+  for (const { layer, head, square, press } of drawn) {
+    const isOpen = layer === state.layer && head === state.head;
+    square.classList.toggle("open", isOpen);
+    set(press, { "aria-expanded": isOpen });
+  }
   labels.replaceChildren();
   const low = byKind() ? placeByKind(labels, Math.max(pitch, 40), width, moving) : placeByLayer(labels, pitch, moving);
   const all = enlarged() ? drawDetail(svg, room, width, low) : { width, height: low };
-  view.width = all.width;
-  set(svg, all);
-  svg.removeAttribute("viewBox");
-  fit();
+  set(svg, { ...all, viewBox: `0 0 ${all.width} ${all.height}` });
 }
 
 function putSquare(each, x, y, pitch, named, moving) {
@@ -265,7 +224,7 @@ function putSquare(each, x, y, pitch, named, moving) {
   set(ground, { x: gap / 2 - 0.5, y: gap / 2 - 0.5, width: side + 1, height: side + 1 });
   set(image, { x: gap / 2, y: gap / 2, width: side, height: side });
   set(name, { x: pitch / 2, y: pitch + 10, "font-size": 13 });
-  name.textContent = named ? nameOfHead(each.layer, each.head) : "";
+  name.textContent = named ? `${data.include_layers[each.layer]}-${data.include_heads[each.head]}` : "";
   set(press, { width: pitch, height: pitch + (named ? 14 : 0) });
   const [from, to] = [each.at, [x, y]].map((at) => at && { transform: `translate(${at[0]}px, ${at[1]}px)` });
   if (moving && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
@@ -330,36 +289,31 @@ function titleOf(name, heads) {
 }
 
 // The square that is next in this direction, for the keyboard.
-function squareTowards(square, key) {
+function squareTowards(square, right, down) {
+  const squares = [...vis.querySelectorAll(".press")];
+  if (right) return squares[squares.indexOf(square) + right];
   const middle = (element) => {
     const box = element.getBoundingClientRect();
     return [box.x + box.width / 2, box.y + box.height / 2];
   };
-  const [x, y] = middle(square),
-    down = { ArrowDown: 1, ArrowUp: -1 }[key];
+  const [x, y] = middle(square);
   const far = (one) => {
     const [right, low] = middle(one);
     return Math.abs(low - y) * 4 + Math.abs(right - x);
   };
-  const there = all(SQUARES).filter((one) => (middle(one)[1] - y) * down > 4);
+  const there = squares.filter((one) => (middle(one)[1] - y) * down > 4);
   return there.reduce((best, one) => (!best || far(one) < far(best) ? one : best), null);
 }
 
 // The enlarged head: its words on both sides, and the numbers under the pointer
 
-function enlarge(layer, head, scrolls = true) {
-  const { config } = window,
-    closes = config.detail_layer === layer && config.detail_head === head;
-  Object.assign(config, { detail_layer: closes ? null : layer, detail_head: closes ? null : head });
-  for (const each of drawn) {
-    const open = !closes && each.layer === layer && each.head === head;
-    each.square.classList.toggle("open", open);
-    each.square.firstChild.setAttribute("stroke-opacity", +open);
-  }
-  say(closes ? REST : "Point at a cell, or at a token on the left.");
+function enlarge(layer, head) {
+  const closes = state.layer === layer && state.head === head;
+  Object.assign(state, closes ? { layer: null, head: null } : { layer, head });
+  say(closes ? REST : "Point at a cell, or at a token on the left.", true);
   showTip(null); // after a tap it would stay, over the squares
   arrange();
-  if (!closes && scrolls) outOfSight.observe(document.querySelector("rect.detail"));
+  if (!closes) outOfSight.observe(document.querySelector("rect.detail"));
 }
 
 // The page stays where the reader has scrolled it, unless less than a quarter of the enlarged head would be seen.
@@ -369,13 +323,16 @@ const outOfSight = new IntersectionObserver(([{ target, intersectionRatio }]) =>
 });
 
 function drawDetail(svg, room, right, low) {
-  const { detail_layer: layer, detail_head: head } = config,
-    { left_text: left, right_text: top } = panel();
-  const weights = panel().attn[layer][head],
-    name = `Layer ${data.include_layers[layer]}, Head ${data.include_heads[head]}`;
+  const { left_text: left, right_text: top } = panel(),
+    weights = weightsOf();
   const frame = add(svg, "rect", { class: "detail", rx: 4 });
-  const title = add(svg, "text", { class: "detail", "font-weight": "bold", "font-size": 13 }, name);
-  const rows = drawWords(svg, left),
+  const title = add(
+    svg,
+    "text",
+    { class: "detail", "font-weight": "bold", "font-size": 13 },
+    capital(nameOfHead(state)),
+  );
+  const rows = drawWords(svg, left, true),
     map = add(svg, "g", { class: "detail" }),
     columns = drawWords(svg, top);
   const asks = add(map, "text", { "font-size": 13, "text-anchor": "end", class: "asks" }, "looks at →");
@@ -404,11 +361,13 @@ function drawDetail(svg, room, right, low) {
   return { width: Math.max(right, all.x + all.width + 1), height: Math.max(low, all.y + all.height + 1) };
 }
 
-function drawWords(svg, tokens) {
+function drawWords(svg, tokens, canWalk = false) {
   const group = add(svg, "g", { class: "detail" });
-  return tokens.map((token) => {
+  return tokens.map((token, at) => {
     const word = add(group, "g"),
       ground = add(word, "rect", { class: "highlight" });
+    if (canWalk) set(word, { role: "button", tabindex: at ? -1 : 0, "aria-label": `${token}, position ${at}` });
+    if (canWalk) word.addEventListener("keydown", (event) => walk(event, word));
     return { word, ground, text: add(word, "text", { class: "token", "font-size": 13 }, token) };
   });
 }
@@ -450,8 +409,7 @@ function drawCells(map, weights, { x, y }, cell, rows, columns) {
   const markRow = (row) => {
     markCell(row);
     say(
-      view
-        .cellsOf(row)
+      cellsOf(row)
         .slice(0, 3)
         .map(({ text }, at) => (at ? text.replace(/^.*→ /, "") : text))
         .join(", "),
@@ -470,7 +428,7 @@ function drawCells(map, weights, { x, y }, cell, rows, columns) {
 
 function cellAt(cells, clientX, clientY) {
   const { left, top, width, height } = cells.getBoundingClientRect(),
-    [{ weights }] = view.heads();
+    weights = weightsOf();
   const index = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
   return {
     row: index((clientY - top) / height, weights.length),
@@ -478,4 +436,48 @@ function cellAt(cells, clientX, clientY) {
   };
 }
 
+// The keyboard: in the squares, and along the tokens and the weights of the enlarged head.
+let walked = -1; // the place of the weight that was reached
+
+vis.addEventListener("keydown", (event) => {
+  const [right, down] = ARROWS[event.key] ?? [0, 0],
+    { target } = event;
+  if (event.key === "Escape" && enlarged()) {
+    const { press } = drawn.find(({ layer, head }) => layer === state.layer && head === state.head);
+    enlarge(state.layer, state.head);
+    press.focus();
+  } else if (!target.matches(".press")) return;
+  else if (/^(Enter| )$/.test(event.key)) target.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  else if (right || down) squareTowards(target, right, down)?.focus();
+  else return;
+  event.preventDefault(); // the keyboard stays in the picture
+});
+vis.addEventListener("focusin", ({ target }) => {
+  for (const one of vis.querySelectorAll(target.matches(".press") ? ".press" : "[role]:not(.press)"))
+    one.setAttribute("tabindex", -1);
+  target.setAttribute("tabindex", 0);
+  walked = -1;
+  if (target.matches("g.detail > g")) target.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+});
+vis.addEventListener("focusout", () => {
+  if (walked >= 0) showTip(null);
+});
+
+function walk(event, word) {
+  const [right, down] = ARROWS[event.key] ?? [0, 0],
+    rows = [...word.parentNode.children],
+    row = rows.indexOf(word);
+  if (!right && !down) return;
+  if (down) rows[row + down]?.focus();
+  else {
+    const cells = cellsOf(row),
+      box = word.getBoundingClientRect();
+    walked = clamp(walked + right, -1, cells.length - 1);
+    markCell(row, cells[walked]?.column);
+    showTip(cells[walked]?.text, box.right, box.bottom - 8);
+  }
+  event.preventDefault();
+}
+
 document.getElementById("order").addEventListener("change", () => sortSquares(true));
+start(data.code);

@@ -1,11 +1,10 @@
-"""Self-contained HTML pages for bertviz's views, for the output of a notebook or a file."""
+"""Self-contained HTML pages for views and figures, for the output of a notebook or a file."""
 
 import base64
 import html
 import json
 import os
 import re
-import tomllib
 import zlib
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +17,7 @@ from utils.support.colours import css as colours
 from utils.support.files import write_file
 
 FOLDER = Path(__file__).parent
-BERTVIZ = "1.4.1"  # whose templates changes.toml fits
-STRONG = 0.2  # the same number as in reader.js
+BERTVIZ = "1.4.1"  # whose views reader.js shows
 PARTS_OF_A_PAIR = {
     "aa": "Sentence A -> Sentence A",
     "bb": "Sentence B -> Sentence B",
@@ -27,62 +25,57 @@ PARTS_OF_A_PAIR = {
     "ba": "Sentence B -> Sentence A",
 }
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"  # no request
-TOOLS = (  # and the drawing
-    '<div id="view"><div id="tools">{drop_downs}<label>Hide weights below <input id="threshold" type="range" min="0" '
-    'max="0.5" step="0.01" value="0"><output for="threshold">0.00</output></label></div><div id="vis"></div>'
-    '<p id="many"></p><p id="wide">The drawing is wider than this page: scroll it sideways.</p></div>'
-)
 STATIC_NOTICE = "The interactive view appears in a running notebook: run the cells above, then this one."
 
 
 class Kind(NamedTuple):
-    """One of bertviz's views."""
+    """One of the three views that bertviz has, too."""
 
     name: str
-    template: str
-    own: str  # the name of the files with our code and style sheet
-    drop_downs: dict[str, tuple]  # id, label and options; bertviz fills those without options itself
+    template: str  # bertviz's
+    own: tuple[str, ...]  # the names of the files with our code and style sheet
+    drop_downs: dict[str, tuple]  # id, label and options
+    controls: list[tuple[str, str]]  # bertviz's drop-downs, which it fills itself: id and label
     shows: str  # what one sees, after the layer and head in the heading
-    help: str  # how to use the view
+    help: str  # how to use the view: one sentence, and the rest behind "?"
+    more: str
 
 
 HEAD_VIEW = Kind(
     "Head view",
     "head_view",
-    "head",
-    {"layer": ("Layer", {})},
-    "what each token on the left looks at",
-    "Point at a token to see its lines, and click or tap it to keep them. Point at a line to read its weight. Click a "
-    "head's number to hide or show it, double-click it (Shift+Enter) to show it alone, and again to show all. While no "
-    f"token is chosen, lines below {STRONG} are faint.",
+    ("draggable/head_map", "head"),
+    {},
+    [("layer", "Layer")],
+    "what each token gives to each",
+    "Every word on the left gives 1, and a word on the right is as high as what it gets.",
+    "Point at a word for its numbers, and click or tap it to keep them. Point at a ribbon to read its weight. Click a "
+    "head of the map to draw it; Shift+click (Shift+Enter, or the switch) adds a head, and the mean of the chosen "
+    "heads is drawn. By keyboard: Tab and the arrow keys; → goes to the word that gets most.",
 )
 MODEL_VIEW = Kind(
     "Model view",
     "model_view",
-    "matrices",
-    {
-        "drawing": ("Heads", {"squares": "as squares", "lines": "as lines"}),
-        "order": ("Sorted by", {"layer": "layer and head", "kinds": "what they look at"}),
-    },
+    ("matrices",),
+    {"order": ("Sorted by", {"layer": "layer and head", "kinds": "what they look at"})},
+    [],
     "which token looks at which",
-    "Each square is a head: a row for each token that looks, a column for each token that it looks at. Click or tap a "
-    "square to enlarge it, and again (or press Escape) to close it. In the enlarged head, point at a cell or line to "
-    "read its weight, and at a token on the left to see its weights alone.",
+    "Each square is a head: a row for each token that looks, a column for each token that it looks at.",
+    "Click or tap a square to enlarge it, and again (or press Escape) to close it. In the enlarged head, point at a "
+    "cell to read its weight, and at a token on the left to see its weights alone. By keyboard: Tab, arrow keys and "
+    "Enter; → from a token goes through its weights.",
 )
 NEURON_VIEW = Kind(
     "Neuron view",
     "neuron_view",
-    "sums",
-    {
-        "layer": ("Layer", {}),
-        "att_head": ("Head", {}),
-        "drawing": ("Products", {"sums": "as sums", "lines": "as stripes"}),
-    },
+    ("sums",),
+    {"layer": ("Layer", {}), "att_head": ("Head", {})},
+    [("layer", "Layer"), ("att_head", "Head")],
     "products of query and key add up to a score",
-    "Each row is a key. Each block is the product of one of its numbers with the query's, the largest first: blue "
-    "pushes the score up, orange pulls it back, and the row ends at its score. Softmax turns the scores into "
-    "weights. Point at or tap a block to mark its neuron in every row, and click a word to make it the query. In the "
-    "stripes, + and − open and close a row.",
+    "Each row is a key, and each block is the product of one of its numbers with the query's, the largest first.",
+    "Blue pushes the score up, orange pulls it back, and the row ends at its score. Softmax turns the scores into "
+    "weights. Point at or tap a block to mark its neuron in every row, and click a word to make it the query. By "
+    "keyboard: Tab, arrow keys and Enter.",
 )
 
 
@@ -132,20 +125,20 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         **params,
     }
     title = writable(f"{kind.name} of {summary}")
-    drawing = shorten(f"{own_text(f'{kind.own}.js')}\n{drawing_code(kind.template)}").encode()
-    packed = base64.b64encode(zlib.compress(drawing, 9)).decode()
-    code = f'// {kind.own}.js, and bertviz {BERTVIZ} by Jesse Vig, Apache License 2.0\nrunCompressed("{packed}");'
+    theirs = f"{own_text('bertviz.js')}\n{package_text('bertviz', f'bertviz/{kind.template}.js', BERTVIZ)}"
+    own = "\n".join(own_text(f"{name}.js") for name in ("words", "reader", *kind.own))
+    params["code"] = compressed(theirs)
     page = build_page(
         kind.template,
-        params,
+        params | {"controls": kind.controls},
         title=title,
         details=title,
-        heading=kind.shows[0].upper() + kind.shows[1:],  # until reader.js adds the layer and head that are shown
+        heading=kind.shows[0].upper() + kind.shows[1:],  # until reader.js writes the finding or the head that is shown
         mode=display_mode or "auto",  # frame.js decides on auto
-        figure=TOOLS.format(drop_downs=drop_downs(kind, params)),
-        help=f"{kind.help} By keyboard: Tab, arrow keys and Enter; → from a token goes through its weights.",
-        css=own_text("page.css") + own_text(f"{kind.own}.css"),
-        code=[*(own_text(f"{name}.js") for name in ("words", "bertviz", "reader")), code],
+        figure=f'<div id="view"><div id="tools">{drop_downs(kind, params)}</div><div id="vis"></div></div>',
+        help=f"{kind.help} <details><summary>?</summary>{kind.more}</details>",
+        css="".join(own_text(f"{name}.css") for name in ("page", *kind.own)),
+        code=[f'// Apache License 2.0: the views of bertviz {BERTVIZ}, by Jesse Vig\nrun("{compressed(own)}");'],
     )
     return View(title, page)
 
@@ -180,13 +173,18 @@ def build_page(
     )
 
 
+def compressed(code: str) -> str:
+    """Return code as base64, for `inflate` in figure.js."""
+    return base64.b64encode(zlib.compress(shorten(code).encode(), 9)).decode()
+
+
 def shorten(code: str) -> str:
     """Leave out indents, empty lines and lines that are comments, a third of a page's code."""
     return re.sub(r"(?m)^\s*//(?! .*License).*\n|^\s+", "", code)
 
 
 def drop_downs(kind: Kind, params: dict) -> str:
-    """Build the drop-downs above a drawing; bertviz adds the options to its own."""
+    """Build the drop-downs above a drawing."""
     parts = {name: name.capitalize() for name in params["attention"]}
     if params["sentence_b_start"] is not None:
         parts |= PARTS_OF_A_PAIR
@@ -209,24 +207,6 @@ def json_for_html(value) -> str:
     """Write JSON, tensors as lists, that is safe inside a <script>: ASCII without <, which could close the element."""
     text = json.dumps(value, separators=(",", ":"), default=lambda tensor: tensor.tolist())
     return text.replace("<", "\\u003c")
-
-
-def drawing_code(template: str) -> str:
-    """Return bertviz's drawing code with the changes of changes.toml, without the URLs of its libraries.
-
-    RuntimeError unless each replaced text occurs as often as changes.toml expects.
-    """
-    _, start, code = package_text("bertviz", f"bertviz/{template}.js", BERTVIZ).partition("requirejs([")
-    code = start + code
-    for change in tomllib.loads(own_text("changes.toml"))[template]:
-        found, expected = code.count(change["old"]), change.get("times", 1)
-        if found != expected:
-            raise RuntimeError(
-                f"views/changes.toml does not fit bertviz: its {template}.js contains {change['old']!r} {found} times, "
-                f"not {expected}. Install it again: pip install --force-reinstall --no-deps bertviz=={BERTVIZ}"
-            )
-        code = code.replace(change["old"], change["new"])
-    return code
 
 
 @cache

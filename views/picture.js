@@ -41,7 +41,10 @@
   }
 
   const isControl = (element) =>
-    element.matches("input, button:not([role], .cell, [aria-pressed]), option, details:not([open]), script, style") ||
+    element.matches(
+      "#tools, .rests, input:not([type=number]), button:not([role], .cell, [aria-pressed]), option, summary, " +
+        "details:not([open]), script, style",
+    ) ||
     (element.matches("label") && element.querySelector("input:is([type=radio], [type=checkbox]):not(:checked)"));
 
   // What is in the page: boxes with a ground or an edge, text line by line, and drawings.
@@ -51,6 +54,8 @@
     if (style.display === "none" || style.visibility === "hidden" || style.opacity === "0" || isControl(element))
       return;
     const at = { x: box.x - x, y: box.y - y, width: box.width, height: box.height };
+    if (element.id === "bertviz")
+      return copyBoxes(element.contentDocument.querySelector("svg"), parent, { x: 0, y: 0 });
     if (element.tagName === "svg") {
       const drawing = add(parent, "svg", {
         ...at,
@@ -60,9 +65,10 @@
       for (const child of element.children) copyShape(child, drawing);
       return;
     }
-    const edge = parseFloat(style.borderBottomWidth) && style.borderBottomStyle !== "none",
+    const isInput = element.matches("input, select, textarea");
+    const edge = !isInput && parseFloat(style.borderBottomWidth) && style.borderBottomStyle !== "none",
       ground = style.backgroundColor;
-    if (box.width && (edge || !/^rgba\(.* 0\)$|transparent/.test(ground))) {
+    if (!isInput && box.width && (edge || !/^rgba\(.* 0\)$|transparent/.test(ground))) {
       add(parent, "rect", {
         ...at,
         rx: parseFloat(style.borderRadius) || 0,
@@ -73,7 +79,7 @@
     const letters = { fill: style.color, "font-size": style.fontSize, "font-weight": style.fontWeight };
     const [chosen] = style.boxShadow.match(/(rgb|color)[^)]*\)(?!.*(rgb|color))/) ?? [];
     if (chosen) add(parent, "rect", { ...at, rx: 5, fill: "none", stroke: chosen, "stroke-width": 3 });
-    if (element.matches("select, textarea")) {
+    if (isInput) {
       const text = element.value && (element.selectedOptions?.[0].text ?? element.value);
       text
         .split("\n")
@@ -135,7 +141,8 @@
     low += height + 6;
     const said = document.getElementById("say"),
       state = window.pictureState?.();
-    if (!drawn.contains(said) && said.innerText && !state?.includes(said.textContent)) write(said.innerText, 13);
+    if (!drawn.contains(said) && !said.matches(".rests") && said.innerText && !state?.includes(said.textContent))
+      write(said.innerText, 13);
     for (const text of [state, document.getElementById("details").textContent])
       if (text) write(text, 12, { class: "caption" });
     const [all, high] = [wide + 24, Math.ceil(low) + 24];
@@ -157,7 +164,15 @@
     return new Promise((done) => canvas.toBlob(done, "image/png"));
   }
 
-  picture.addEventListener("click", async ({ target: { value: kind } }) => {
+  picture.addEventListener("click", async ({ target }) => {
+    const { value: kind } = target;
+    if (kind === "link") {
+      await navigator.clipboard.writeText(location.href);
+      target.textContent = "Copied";
+      return setTimeout(() => {
+        target.textContent = "Copy link";
+      }, 1500);
+    }
     if (!kind) return;
     const text = makePicture(),
       file = kind === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await asPng(text);

@@ -37,7 +37,7 @@ def sentence_view(
     *,
     token: str | int | None = None,
     layer: int | None = None,
-    head: int | None = None,
+    head: int | str | None = None,
     other: str | Sequence[str] | nn.Module | tuple | None = None,
     labels: Sequence[str] | None = None,
     html_action: str | None = None,
@@ -57,7 +57,7 @@ def sentence_view(
         model, tokenizer, sentence_a, sentence_b, attention, tokens: as for `head_view`.
         token: a word or its index; by default the first word or, with `other`, the one whose attention moves most.
         layer, head: what is selected at first; by default the first head of the first layer or, with `other`, the head
-            whose attention moves most.
+            whose attention moves most. The head "mean" is the mean of the layer's heads or, without a layer, of all.
         other: what the sentence is compared with. A second text takes the place of the last one; a second model, or
             (model, tokenizer), reads the same text; with attentions, it is (attention, tokens). A list of up to 5 texts
             exchanges words instead, one after the other.
@@ -91,7 +91,7 @@ def sentence_view(
             "models": have_same_words(sentences),
         },
         title=title,
-        before=("ribbons", "sentence_texts", "sentence_ribbons"),
+        before=("ribbons", "head_map", "sentence_texts", "sentence_ribbons"),
         details=details if compared is None else f"{details}; above: {labels[0]}, below: {labels[1]}",
     )
     return act(view, html_action)
@@ -282,14 +282,17 @@ def find_start(
     drawn: Columns,
     token: str | int | None,
     layer: int | None,
-    head: int | None,
+    head: int | str | None,
 ) -> dict[str, int]:
     """Return the column, the layer's row and the head at which the view begins; ValueError for those not drawn."""
     if (layer := without_tensors(layer)) is not None and (not is_integer(layer) or layer not in first.layers):
         raise ValueError(f"layer must be one of the layers shown, {first.layers}, got {layer!r}")
+    column = drawn.ids[0][index_of_token(token, first.tokens)]
+    if head == "mean":
+        row = first.layers.index(int(layer)) if layer is not None else len(first.layers) * (len(first.layers) > 1)
+        return {"token": column, "layer": row, "head": first.weights.size(1)}
     if head is not None:
         [head] = check_indices("head", [without_tensors(head)], first.weights.size(1))
-    column = drawn.ids[0][index_of_token(token, first.tokens)]
     if compared is None:
         row = 0 if layer is None else first.layers.index(int(layer))
         return {"token": column, "layer": row, "head": head or 0}
@@ -317,18 +320,25 @@ def title_of(sentences: Sequence[Sentence], compared: tuple[Tensor, Tensor] | No
     token, layer, head = start["token"], start["layer"], start["head"]
     names = drawn.names[0]
     if compared is None:
-        row = merge(sentences[0].weights[layer, head], drawn.ids[0], drawn.ids[0], len(names))[token]
+        row = merge(drawn_weights(sentences[0].weights, layer, head), drawn.ids[0], drawn.ids[0], len(names))[token]
         most = int(row.argmax())
         return f"{quoted(names[token])} looks most at {'itself' if most == token else quoted(names[most])}"
     if token not in drawn.ids[1]:
         return f"{quoted(names[token])} is in one text only"
-    change = compared[1][layer, head, token] - compared[0][layer, head, token]
+    first, second = (drawn_weights(weights, layer, head)[token] for weights in compared)
+    change = second - first
     if f"{float(change.abs().sum()) / 2:.2f}" == "0.00":
         return f"{quoted(names[token])} gives the same in both"
     lost, won = int(change.argmin()), int(change.argmax())
     source, goal = names[lost] or drawn.names[1][lost], drawn.names[1][won] or names[won]
     moved = f"{float(change.abs().sum()) / 2:.2f} of the attention of {quoted(names[token])} moves"
     return f"{moved}, mainly from {quoted(source)} to {quoted(goal)}"
+
+
+def drawn_weights(weights: Tensor, layer: int, head: int) -> Tensor:
+    """Return the weights (S, S) of a head; head A is the mean of a layer's heads, and layer L that of all heads."""
+    some = weights if layer == len(weights) else weights[layer, None]
+    return (some.mean(dim=1) if head == weights.size(1) else some[:, head]).mean(dim=0)
 
 
 def quoted(name: str) -> str:

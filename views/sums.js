@@ -1,106 +1,36 @@
 // Runs in the page of a neuron view after reader.js: draws each score as the sum of its products, a row for each key.
-// The stripes, which are bertviz's, are one switch away.
 
 const ROW = 34,
   TOP = 56; // pixels of a row, and above the first
 const WIDEST = 860;
 const MOST_MOVED = 4000; // products that are drawn anew in each frame of a move
-const state = { query: 0, key: 0, neuron: 0 };
-const opened = (name) => `#expanded[visibility=visible] ${name}`;
+const state = { query: -1, key: 0, neuron: 0 };
+const [layerChoice, headChoice] = ["layer", "att_head"].map((id) => document.getElementById(id));
+const layer = () => +layerChoice.value,
+  head = () => +headChoice.value;
 
 const view = {
-  selector: "#collapsed[visibility=visible] .attn-line-group line",
-  lines: 7, // kinds of them
-  row: 26,
-  width: 1004, // of bertviz's drawing
-  smallest: () => (asLines() ? 24 / 26 : 0),
-  groups: [
-    { selector: ".sums", role: "group" },
-    { selector: "#collapsed[visibility=visible] #leftText > g", from: true, role: "button" },
-    { selector: opened("#leftText > g"), role: "button" },
-    ...["queries", "keys", "product"].map((id) => ({
-      selector: opened(`#${id} .element`),
-      across: () => config.vectorSize,
-    })),
-    { selector: opened(".dotproduct") },
-    { selector: opened("#rightText > g") },
-  ],
-  drawn: () => panel().attn[config.layer][config.head],
-  heads: () => [{ head: config.head, weights: view.drawn() }],
-  named: () => `layer ${config.layer}, head ${config.head}`,
-  ends: (line) => ({ row: +line.parentNode.getAttribute("source-index"), head: view.heads()[0] }),
-  shows: (row) => vis.querySelectorAll("#collapsed .attn-line-group")[row].style.opacity !== "0",
-  hides: isFaint,
-  describe(element) {
-    const { left_text: left, right_text: right } = panel(),
-      { index } = config,
-      at = placeOf(element);
-    if (element.matches(".element")) {
-      const kind = element.closest("#queries, #keys, #product").id,
-        token = +element.parentNode.getAttribute("data-index");
-      const name = { queries: "query of", keys: "key of", product: "q × k for" }[kind];
-      return (
-        `${view.named()}, neuron ${at - 1}: ${name} ${nameOf(kind === "queries" ? left : right, token)} ` +
-        `${format(element.__data__)}`
-      );
+  drawn: () => panel().attn[layer()][head()],
+  first: () => ({ layer: layer(), head: head() }),
+  state: () => [`layer ${layer()}, head ${head()}`, document.getElementById("say").textContent],
+  keeps: () => ({ heads: [[layer(), head()]], pinned: { i: state.query, from: true } }),
+  begin({ heads: [first] = [], pinned }) {
+    const sizes = [panel().attn.length, panel().attn[0].length];
+    for (const [at, select] of [layerChoice, headChoice].entries()) {
+      for (let number = 0; number < sizes[at]; number++) add(select, "option", {}, number);
+      select.value = first?.[at] < sizes[at] ? first[at] : [data.layer, data.head][at];
+      select.addEventListener("change", drawSums);
     }
-    if (element.matches(".dotproduct"))
-      return `${view.named()}: q · k / √D for ${nameOf(right, at)} ${format(element.__data__)}`;
-    const key = element.closest("#expanded #rightText > g");
-    return key && Number.isInteger(index) ? describeWeight(view.heads()[0], index, placeOf(key)) : null;
+    state.query = pinned?.i ?? data.token ?? -1;
   },
-  state: () => [view.named(), !asLines() && document.getElementById("say").textContent],
-  keeps: () => ({
-    layer: config.layer,
-    heads: config.head === kept.heads?.[0] ? kept.heads : [config.head],
-    drawing: asLines() ? "lines" : undefined,
-    pinned: { index: state.query, from: true },
-  }),
-  prepare({ layer, heads, pinned }) {
-    if (heads) Object.assign(data, { layer, head: heads[0] });
-    state.query = pinned?.index ?? data.token ?? -1;
-  },
-  draw() {
-    root.classList.toggle("squares", !asLines());
-    if (!asLines()) return drawSums();
-    moves.delete(vis);
-    Object.assign(config, { index: state.query, expanded: true });
-    say("");
-    config.drawLines();
-  },
-  // 16 pixels are too few for a finger.
-  equip() {
-    for (const sign of all("#leftText > g > .highlight ~ rect:not([width='26'])")) {
-      for (const name of ["x", "y"]) sign.setAttribute(name, +sign.getAttribute(name) - 5);
-      set(sign, { width: 26, height: 26 });
-    }
-  },
-  // Enter on a token is a click on its + or −.
-  press(element, type) {
-    if (!element.matches("#leftText > g")) return fire(element, type);
-    const index = placeOf(element);
-    fire(element.lastElementChild, "click");
-    all("[visibility=visible] > #leftText > g")[index].focus();
-  },
-  at: () => null,
-  threshold: () => drawSums(),
+  draw: drawSums,
   arrange() {
     if (Math.abs(vis.clientWidth - laidOutFor) > 8) drawSums();
-    return true;
   },
   forget() {
     state.query = -1;
   },
 };
-
-// An opened row stays open when the pointer moves from its token to the numbers.
-document.addEventListener(
-  "mouseleave",
-  (event) => {
-    if (event.target.matches?.("#expanded #leftText > g")) event.stopImmediatePropagation();
-  },
-  true,
-);
 
 // Products and weights of one query
 
@@ -109,9 +39,9 @@ let shown = null; // { products, weights } that are drawn, row by row, and the o
 
 function productsOf(query) {
   const { queries, keys } = panel(),
-    q = queries[config.layer][config.head][query],
+    q = queries[layer()][head()][query],
     size = Math.sqrt(q.length);
-  return keys[config.layer][config.head].map((key) => key.map((number, n) => (number * q[n]) / size));
+  return keys[layer()][head()].map((key) => key.map((number, n) => (number * q[n]) / size));
 }
 
 // Begin with what the head does most: the largest weight between two different tokens, not to the first.
@@ -151,7 +81,6 @@ function drawSums() {
   const goal = [...products.flat(), ...weights];
   if (goal.length > MOST_MOVED) put(goal);
   else glide(vis, goal, put);
-  fit();
 }
 
 // Where everything is, from the left: the key, its number of the marked neuron, the blocks, and the weight.
@@ -161,7 +90,9 @@ function layout() {
     narrow = width < 500;
   const name = narrow ? 76 : 120,
     numbers = name + (narrow ? 46 : 60),
-    weight = width - (narrow ? 46 : 110);
+    weight = width - (narrow ? 46 : 96);
+  const exp = weight - 14, // e^score, which a narrow page leaves out
+    score = narrow ? weight - 6 : exp - 72;
   return {
     zoom,
     width,
@@ -169,7 +100,9 @@ function layout() {
     name,
     numbers,
     blocks: numbers + (narrow ? 36 : 40),
-    end: weight - (narrow ? 28 : 40),
+    end: score - 42,
+    score,
+    exp,
     weight,
   };
 }
@@ -180,7 +113,7 @@ function paintSums() {
     right = panel().right_text,
     row = (at) => TOP + ROW * at;
   const { queries, keys } = panel(),
-    marked = (vectors, at) => vectors[config.layer][config.head][at][state.neuron];
+    marked = (vectors, at) => vectors[layer()][head()][at][state.neuron];
   let svg = vis.querySelector(".sums");
   if (!svg) {
     vis.replaceChildren();
@@ -200,27 +133,21 @@ function paintSums() {
     "aria-label": `the scores of the keys for ${panel().left_text[state.query]}`,
   });
   const text = (x, y, words, more = {}) => add(svg, "text", { x, y, "font-size": 13, ...more }, words);
-  const fitting = (label, most) => {
-    // a token may be longer than its column
-    const long = label.getComputedTextLength();
-    if (long > most) set(label, { textLength: most, lengthAdjust: "spacingAndGlyphs" });
-  };
   const end = { "text-anchor": "end" },
     rootD = `√${products[0].length}`;
   text(place.numbers, 14, place.narrow ? `no. ${state.neuron}` : `neuron ${state.neuron}`, { ...end, class: "soft" });
-  text(
-    place.numbers + 14,
-    14,
-    place.narrow ? `products ÷ ${rootD} → score` : `products q × k ÷ ${rootD} add up to the score`,
-    { class: "soft" },
-  );
+  text(place.numbers + 14, 14, place.narrow ? `products ÷ ${rootD}` : `products q × k ÷ ${rootD} add up to the score`, {
+    class: "soft",
+  });
   text(place.width, 14, "weight", { ...end, class: "soft" });
-  fitting(
+  text(place.score, place.narrow ? 38 : 14, "score", { ...end, class: "soft" });
+  if (!place.narrow) text(place.exp, 14, "e^score", { ...end, class: "soft" });
+  fitText(
     text(place.name, 38, panel().left_text[state.query], { ...end, class: "query", "font-size": 14 }),
     place.name,
   );
   text(place.numbers, 38, format(marked(queries, state.query)), { ...end, class: "query" });
-  text(place.numbers + 14, 38, place.narrow ? "query: times each key" : "the query, to be multiplied by each key", {
+  text(place.numbers + 14, 38, place.narrow ? "query" : "the query, to be multiplied by each key", {
     class: "query",
   });
   const sums = products.map((all) => [sum(all.filter((x) => x > 0)), sum(all)]);
@@ -240,7 +167,7 @@ function paintSums() {
       "font-size": 14,
       "data-key": key,
     });
-    fitting(word, place.name);
+    fitText(word, place.name);
     text(place.numbers, y + 21, format(marked(keys, key)), { ...end, class: "number" });
     let at = 0;
     const blocks = all
@@ -261,7 +188,7 @@ function paintSums() {
         const number = format(block.product),
           middle = box.x + box.width / 2,
           half = 3.8 * number.length;
-        const stops = [x(score) - 2, x(score) + (isUp || score < 0 ? 2 : 32)]; // the tick and the score
+        const stops = [x(score) - 2, x(score) + 2]; // the tick
         if (box.width > 2 * half + 2 && (middle + half < stops[0] || middle - half > stops[1])) {
           const more = { class: "product", "text-anchor": "middle", "font-size": 12 };
           add(svg, "text", { x: middle, y: box.y + 11.5, ...more }, number);
@@ -269,21 +196,17 @@ function paintSums() {
         return { ...block, ...box };
       });
     add(svg, "path", { class: "tick", d: `M${x(score)} ${y}v32` });
-    text(x(score) + (score < 0 ? -4 : 4), y + 29, masked ? "masked" : format(score, 1), {
-      class: "score",
-      "text-anchor": score < 0 ? "end" : "start",
-      "data-value": score,
-      "font-size": 12,
-    });
-    const isHidden = weights[key] < threshold();
+    text(place.score, y + 21, masked ? "masked" : format(score, 1), { ...end, class: "score", "data-value": score });
+    if (!place.narrow)
+      text(place.exp, y + 21, masked ? "" : format(Math.exp(score), score < 4 ? 1 : 0), { ...end, class: "soft" });
     add(svg, "rect", {
       class: "bar",
       x: place.weight,
       y: y + 8,
       height: 16,
-      width: isHidden ? 0 : weights[key] * (place.width - place.weight),
+      width: weights[key] * (place.width - place.weight),
     });
-    text(place.width, y + 21, isHidden ? "" : format(weights[key]), {
+    text(place.width, y + 21, format(weights[key]), {
       ...end,
       class: `weight${chosen ? " at" : ""}`,
       "data-value": weights[key],
@@ -300,7 +223,7 @@ function sayProduct() {
   const [q, k] = [
     [queries, query],
     [keys, key],
-  ].map(([vectors, at]) => vectors[config.layer][config.head][at]);
+  ].map(([vectors, at]) => vectors[layer()][head()][at]);
   const products = q.map((number, n) => (number * k[n]) / Math.sqrt(q.length)),
     score = sum(products);
   const [up, down] = [products.filter((x) => x > 0), products.filter((x) => x < 0)],
@@ -359,3 +282,4 @@ function moveMark(event) {
 
 const queryChoice = add(add(document.getElementById("tools"), "label", {}, "Query of: "), "select", { id: "query" });
 queryChoice.addEventListener("change", () => choose(+queryChoice.value));
+start(data.code);

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-import faiss
 import torch
 from playwright.sync_api import expect
 from tokenizers import Tokenizer
@@ -25,11 +24,10 @@ from transformers.generation.logits_process import TemperatureLogitsWarper, TopK
 from tests.helpers import SMALL
 from tests.texts import SPECIAL, WORDS
 from utils.attention import compute_attention_weights
-from utils.search import hnsw_index, search_index
 from utils.support.checkpoint import load_tokenizer
 from utils.support.datasets import reviews
 from utils.tokenization import WordPieceTokenizer
-from views import figures, sentence_view, why_near
+from views import figures, path_view, sentence_view, why_near
 from views.page import View
 
 NAMES = ["time", "flies", "arrow"]
@@ -187,10 +185,10 @@ def check_plane(state: dict, found: dict) -> None:
 
 def check_sharpness(state: dict, found: dict) -> None:
     scaled = torch.tensor(state["scores"]).double() * 64 ** state["at"]
-    softmax = functools.partial(torch.softmax, dim=0)
     assert close(found["scaled"], scaled)
-    assert close(found["weights"], softmax(scaled))
-    assert close(found["gradients"], torch.autograd.functional.jacobian(softmax, scaled).diagonal())
+    assert close(found["weights"], scaled.softmax(dim=0))
+    nudges = 0.5 * torch.eye(3, dtype=torch.float64)[state["nudged"]]
+    assert close(found["ends"], [(scaled + by * nudges).softmax(dim=0)[state["nudged"]] for by in (-1, 1)])
 
 
 LOGITS = torch.randn(20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -341,33 +339,6 @@ def check_merges(state: dict, found: list) -> None:
     assert {(pair["left"], pair["right"]): pair["count"] for pair in last["pairs"]} == pairs
 
 
-@functools.cache
-def graph() -> tuple:
-    """Return a graph of 120 vectors with so few links that some searches miss neighbours, and a query."""
-    generator = torch.Generator().manual_seed(0)
-    vectors = torch.nn.functional.normalize(torch.randn(120, 12, generator=generator), dim=1)
-    query = torch.nn.functional.normalize(torch.randn(12, generator=generator), dim=0)
-    return hnsw_index(vectors, M=3), vectors, query
-
-
-def make_graph(names: list[str]) -> View:
-    index, vectors, query = graph()
-    order = (vectors @ query).argsort(descending=True).tolist()  # so that the three names are the nearest
-    named = dict(zip(order, names, strict=False))
-    return figures.graph_walk(index, vectors, query, [named.get(node, str(node)) for node in range(120)])
-
-
-def check_graph(state: dict, found: dict) -> None:
-    index, vectors, query = graph()
-    index.hnsw.efSearch = state["ef"]
-    faiss.cvar.hnsw_stats.reset()
-    nearest = search_index(query[None], index, 3).indices[0].tolist()
-    assert found["comparisons"] == faiss.cvar.hnsw_stats.ndis  # so the walk is faiss's
-    assert found["found"] == len(set(nearest) & set((vectors @ query).topk(3).indices.tolist()))
-    assert close(found["best"], (vectors[nearest] @ query).max())
-    assert close(found["scores"], vectors @ query)
-
-
 def turn_state(chance: random.Random) -> dict:
     at = [chance.randrange(12), chance.randrange(12)]
     return {"angle": 10_000 ** (-chance.randrange(32) / 32), "at": at, "vectors": normal(chance, 2, 2)}
@@ -427,16 +398,27 @@ def make_sentence(names: list[str]) -> View:
 
 SENTENCE = """(chosen) => {
   Object.assign(state, chosen);
-  const given = (layer) => Array.from({ length: heads }, (_, head) => {
+  const given = (layer) => Array.from({ length: heads + 1 }, (_, head) => {
+    if (layer === L && head < heads) return 0;
     if (!state.both) return row(state.text, { ...state, layer, head })[state.target];
     return state.all ? movedOnAverage(layer, head) : moved({ ...state, layer, head });
   });
-  return { none: 0, sides: shown().map((text) => row(text, chosen)), given: layers.map((_, layer) => given(layer)) };
+  const all = [...layers, L].map((_, layer) => given(layer));
+  return { none: 0, sides: shown().map((text) => row(text, chosen)), given: all };
 }"""
 
 
+def with_means(weights: torch.Tensor) -> torch.Tensor:
+    """Return weights (…, L + 1, A + 1, S, S) with the mean of each layer's heads and, last, of all; 0 elsewhere."""
+    heads = torch.cat([weights, weights.mean(dim=-3, keepdim=True)], dim=-3)
+    rest = torch.zeros_like(heads[..., :1, :, :, :])
+    rest[..., -1, :, :] = weights.mean(dim=(-4, -3))[..., None, :, :]
+    return torch.cat([heads, rest], dim=-4)
+
+
 def sentence_state(chance: random.Random) -> dict:
-    state = {"text": chance.randrange(2), "layer": chance.randrange(2), "head": chance.randrange(4)}
+    state = {"text": chance.randrange(2), "layer": chance.randrange(2), "head": chance.randrange(5)}
+    state |= {"layer": 2, "head": 4} if chance.random() < 0.2 else {}
     state |= {"token": chance.randrange(3), "target": chance.randrange(3)}
     return state | (
         {"both": True, "text": 1, "all": chance.random() < 0.5} if chance.random() < 0.5 else {"both": False}
@@ -445,11 +427,73 @@ def sentence_state(chance: random.Random) -> dict:
 
 def check_sentence(state: dict, found: dict) -> None:
     both, token = state["both"], state["token"]
-    sides = SENTENCES if both else SENTENCES[state["text"], None]
+    weights = with_means(SENTENCES)
+    sides = weights if both else weights[state["text"], None]
     assert close(found["sides"], sides[:, state["layer"], state["head"], token])
-    moved = (SENTENCES[0] - SENTENCES[1]).abs().sum(dim=-1) / 2  # (L, A, S)
+    moved = (weights[0] - weights[1]).abs().sum(dim=-1) / 2  # (L, A, S)
     moved = moved.mean(dim=-1) if state.get("all") else moved[:, :, token]
     assert close(found["given"], moved if both else sides[0, :, :, token, state["target"]])
+
+
+@functools.cache
+def masked_bert(names: tuple[str, ...]):
+    model, tokenizer = words_and_model((*names, "[MASK]"))
+    tokenizer.mask_token = "[MASK]"
+    return model, tokenizer
+
+
+def make_path(names: list[str]) -> View:
+    return path_view(*masked_bert(tuple(names)), "\n".join(names), word=1)
+
+
+GOES = "where it goes (measured)"
+
+
+def path_state(chance: random.Random) -> dict:
+    return {"mode": chance.choice([GOES, "where it comes from (an estimate)"]), "word": chance.randrange(3)}
+
+
+def check_path(state: dict, found: dict) -> None:
+    """Take each word away in BERT itself, and split each layer with its own modules, token by token."""
+    model, tokenizer = masked_bert(tuple(NAMES))
+    model.set_attn_implementation("eager")
+    ids = tokenizer("\n".join(NAMES), return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        output = model(ids, output_hidden_states=True, output_attentions=True)
+        turns = torch.empty(3, len(output.hidden_states), 3)
+        for word in range(3):
+            others = model(ids.index_fill(1, torch.tensor([word]), 3), output_hidden_states=True).hidden_states
+            for depth, (one, other) in enumerate(zip(output.hidden_states, others, strict=True)):
+                turns[word, depth] = 1 - torch.cosine_similarity(one[0], other[0], dim=-1)
+        share = torch.eye(3)[state["word"]]
+        rows = [share]
+        for layer, before, weights in reversed(
+            [*zip(model.encoder.layer, output.hidden_states, output.attentions, strict=False)]
+        ):
+            share = share @ split_layer(layer.attention, before[0], weights[0])
+            rows.insert(0, share)
+    goes = state["mode"] == GOES
+    assert close(found["widths"], turns[state["word"]] if goes else torch.stack(rows))
+    assert close(found["tests"], turns[state["word"], -1] if goes else turns[:, -1, state["word"]])
+
+
+def split_layer(attention, before: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Return the share (S, S) of each token's sum of attention and residual that each token gives it."""
+    S = len(before)
+    values, dense = attention.self.value(before), attention.output.dense
+    shares = torch.zeros(S, S)
+    for i in range(S):
+        whole = dense(mix(weights[:, i], values)) + before[i]
+        for j in range(S):
+            alone = torch.zeros_like(weights[:, i]).index_copy(1, torch.tensor([j]), weights[:, i, j : j + 1])
+            part = dense(mix(alone, values)) - dense.bias + (before[i] if i == j else 0)
+            shares[i, j] = max(0, float(whole.abs().sum() - (whole - part).abs().sum()))
+    return shares / shares.sum(dim=1, keepdim=True)
+
+
+def mix(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Return the average (H,) of values (S, H) by the weights (A, S) of each head."""
+    return torch.cat([row @ own for row, own in zip(weights, values.chunk(len(weights), dim=1), strict=True)])
 
 
 def ribbon_widths(page, ribbons: str = ".ribbon:not(.below)") -> torch.Tensor:
@@ -461,7 +505,7 @@ def ribbon_widths(page, ribbons: str = ".ribbon:not(.below)") -> torch.Tensor:
 
 
 def score_state(chance: random.Random) -> dict:
-    return {"at": chance.uniform(-0.5, 1), "scores": normal(chance, 3, spread=5)}
+    return {"at": chance.uniform(-0.5, 1), "scores": normal(chance, 3, spread=5), "nudged": chance.randrange(3)}
 
 
 NEXT, RANGE = ".steps button:enabled >> nth=1", "[type=range]"
@@ -474,7 +518,7 @@ FIGURES = {
         score_state,
         check_sharpness,
         ("button:text('× 1')", "Enter"),
-        pull(".map", 0.25),
+        tap(".nudgeable", 2, "[aria-checked=true]"),
     ),
     "next_token": Example(
         lambda names: figures.next_token(LOGITS, [*names, *(f"word {number}" for number in range(17))]),
@@ -499,13 +543,6 @@ FIGURES = {
         check_split,
         (NEXT, "Enter"),
         tap("td[data-value]", 5, ".followed"),
-    ),
-    "graph_walk": Example(
-        make_graph,
-        lambda chance: {"ef": chance.randint(3, 64)},
-        check_graph,
-        (".steps input", "End"),
-        pull(".steps input", 0.3),
     ),
     "rotary_turn": Example(
         lambda names: figures.rotary_turn(tokens=[*names, *(f"word {number}" for number in range(3, 12))]),
@@ -543,5 +580,8 @@ FIGURES = {
         ("[value=again]", "Space"),
         tap(".word", 2, "[aria-checked=true]"),
         compute=SENTENCE,
+    ),
+    "path_view": Example(
+        make_path, path_state, check_path, (".word[tabindex='0']", "ArrowDown"), tap(".word", 2, "[aria-checked=true]")
     ),
 }

@@ -13,9 +13,9 @@ from utils.support.colours import DARK, SCALES
 
 DRAWN = 1e-4  # numbers are drawn to four digits
 DARK_GROUND = f"rgb{tuple(bytes.fromhex(DARK['paper'][1:]))}"
-CELLS = "#vis > svg > g:has(> rect.attn_background)"  # of the model view
-TILES = "#heads > button"  # of the head view
-TOKENS = "#left > g:last-child > g"
+SQUARES = ".square > .press"  # of the model view
+HEADS = ".heads > .cell:not(.last)"  # of the head view's map; the last ones are means
+LEFT, RIGHT = "[data-token^=L]", "[data-token^=R]"  # of the head view
 # the colours of each picture of weights, its pixels from left to right and from top to bottom
 PIXELS = """async (_, selector) => {
   const all = [];
@@ -55,37 +55,6 @@ def open_in_frames(page, views, folder) -> list:
     return frames
 
 
-# where each pair's line begins and ends on the screen: rows of x1, y1, x2, y2; the view's first line is from 0 to 0
-ENDS = """([selector, rows, columns]) => {
-  const line = document.querySelector(selector), at = line.getScreenCTM(), ends = [];
-  const [x1, y1, x2] = ["x1", "y1", "x2"].map((name) => +line.getAttribute(name));
-  for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) {
-    const [from, to] = [y1 + view.row * row, y1 + view.row * column];
-    ends.push([x1 * at.a + at.e, from * at.d + at.f, x2 * at.a + at.e, to * at.d + at.f]);
-  }
-  return ends;
-}"""
-LINES = {"head": "#attention line", "model": ".attn-line-group line", "neuron": "#collapsed .attn-line-group line"}
-
-
-def line_ends(view, name: str, size: int) -> torch.Tensor:
-    """(size, size, 4): x1, y1, x2, y2 of each pair's line on the screen, in a drawing that shows lines of one layer."""
-    ends = view.locator("html").evaluate(f"(_, options) => ({ENDS})(options)", [LINES[name], size, size])
-    return torch.tensor(ends, dtype=torch.float64).view(size, size, 4)
-
-
-def point(ends: torch.Tensor, along: float) -> tuple[float, float]:
-    """Return a point of a line, `along` from its left end (0) to its right end (1)."""
-    x1, y1, x2, y2 = ends.tolist()
-    return x1 + along * (x2 - x1), y1 + along * (y2 - y1)
-
-
-def distances(ends: torch.Tensor, x: float, y: float) -> torch.Tensor:
-    """Return the distance of each line (…, 4) from a point of the drawing."""
-    x1, y1, x2, y2 = ends.unbind(-1)
-    return ((y2 - y1) * (x - x1) - (x2 - x1) * (y - y1)).abs() / torch.hypot(x2 - x1, y2 - y1)
-
-
 def open_saved(page, view, folder) -> None:
     page.goto(view.save(folder / "view.html").as_uri())
     page.locator("#vis > svg").wait_for()
@@ -121,55 +90,62 @@ def part(pair, name: str) -> tuple[slice, slice]:
 
 
 def use_head_view(view, pair) -> None:
-    L, A, S, _ = pair.attention.shape
-    lines, opacity = "#attention line", "stroke-opacity"
-    check_head_lines(view, pair.attention[0])
-    # hover
-    view.locator("#left text").nth(8).hover()
-    expect(view.locator(f"{lines}[visibility=visible]")).to_have_count(A * S)
-    assert set(numbers(view, f"{lines}[visibility=visible]", "left-token-index").tolist()) == {8}
-    assert close(numbers(view, "#right .attentionBoxes rect", "opacity"), pair.attention[0, :, 8])
+    L, A = pair.attention.shape[:2]
+    for layer, head in ((L - 1, 2), (2, 4)):
+        view.locator(HEADS).nth(layer * A + head).click()
+        check_flow(view, pair.attention[layer, head])
+    view.locator(LEFT).nth(8).hover()
+    assert close(shown_numbers(view, RIGHT), pair.attention[2, 4, 8].clamp(min=0.005), 0.0051)
+    view.locator(RIGHT).nth(3).hover()
+    assert close(shown_numbers(view, LEFT), pair.attention[2, 4, :, 3].clamp(min=0.005), 0.0051)
     leave(view)
-    expect(view.locator(f"{lines}[visibility=visible]")).to_have_count(0)
-    # a tile: click, click, double-click, double-click
-    tile = view.locator(TILES).nth(3)
-    without, alone = pair.attention[0] / (A - 1), torch.zeros(A, S, S)
-    without[3], alone[3] = 0, pair.attention[0, 3]
-    for press, wanted in (
-        (tile.click, without),
-        (tile.click, pair.attention[0] / A),
-        (tile.dblclick, alone),
-        (tile.dblclick, pair.attention[0] / A),
-    ):
-        press()
-        assert close(numbers(view, lines, opacity), wanted)
-    # drop-downs
-    for layer in (L - 1, 2):
-        view.locator("#layer").select_option(str(layer))
-        check_head_lines(view, pair.attention[layer])
+    view.locator(HEADS).nth(2 * A + 11).click(modifiers=["Shift"])
+    check_flow(view, pair.attention[2, [4, 11]].mean(0))
+    for place, mean in ((0, pair.attention[0].mean(0)), (L, pair.attention.mean((0, 1)))):
+        view.locator(".heads > .cell.last").nth(place).click()
+        check_flow(view, mean)
+    view.locator(HEADS).nth(2 * A + 4).click()
     for name in LEFT_PARTS:
         rows, columns = part(pair, name)
         view.locator("#filter").select_option(name)
-        assert close(numbers(view, lines, opacity), pair.attention[2, :, rows, columns] / A)
-        assert view.locator("#left text").all_text_contents() == pair.tokens[rows]
-        assert view.locator("#right text").all_text_contents() == pair.tokens[columns]
+        check_flow(view, pair.attention[2, 4, rows, columns])
+        assert view.locator(f"{LEFT} > text:first-of-type").all_text_contents() == pair.tokens[rows]
+        assert view.locator(f"{RIGHT} > text:first-of-type").all_text_contents() == pair.tokens[columns]
     view.locator("#filter").select_option("all")
 
 
-def check_head_lines(view, weights: torch.Tensor) -> None:
-    expect(view.locator("#attention line")).to_have_count(weights.numel())
-    assert close(numbers(view, "#attention line", "stroke-opacity"), weights / len(weights))
+def shown_numbers(view, selector: str) -> torch.Tensor:
+    """Return the numbers next to the tokens of a side of the head view; those below 0.005 are not shown."""
+    texts = view.locator(f"{selector} > .number").all_text_contents()
+    return torch.tensor([float(text or 0.005) for text in texts], dtype=torch.float64)
+
+
+def check_flow(view, weights: torch.Tensor) -> None:
+    """Check each ribbon's number and height, what each token on the right gets, and that each on the left gives 1."""
+    settle(view)
+    read = (
+        "(all) => all.map((e) => [e.dataset.i, e.dataset.j, e.dataset.value, ...e.getAttribute('d').match(/v(\\S+?)C/)"
+    )
+    rows = view.locator(".base .ribbon").evaluate_all(f"{read}.slice(1)].map(Number))")
+    found, heights = torch.zeros(2, *weights.shape, dtype=torch.float64)
+    for i, j, weight, height in rows:
+        found[int(i), int(j)], heights[int(i), int(j)] = weight, height
+    assert close(found.flatten(), weights, 0.02 / 8)
+    unit = float(numbers(view, f"{LEFT} > .node", "height")[0])
+    assert close(heights.flatten() / unit, found, 1e-6)
+    got = torch.tensor([float(text or 0) for text in view.locator(f"{RIGHT} > .number").all_text_contents()])
+    assert close(got, weights.sum(0), 0.051)
 
 
 def use_model_view(view, pair, layers=range(6)) -> None:
     """Use a model view that includes these `layers`."""
     attention, A = pair.attention[list(layers)], pair.attention.size(1)
     layer, head = 5, 5
-    cell = view.locator(f"{CELLS} > rect:last-child").nth(list(layers).index(layer) * A + head)
+    cell = view.locator(SQUARES).nth(list(layers).index(layer) * A + head)
     check_colours(view, ".square image", attention)
     for _ in range(2):  # opened and closed
         cell.click(position={"x": 10, "y": 10})
-        expect(view.locator("text.detail")).to_have_text(f"Layer {layer}, Head {head}")
+        expect(view.locator("text.detail")).to_have_text(f"Layer {layer}, head {head}")
         check_colours(view, ".detail image", pair.attention[layer, head])
         view.locator("g.detail text.token").nth(8).hover()
         expect(view.locator(".highlight.shown")).to_have_count(1)
@@ -179,22 +155,6 @@ def use_model_view(view, pair, layers=range(6)) -> None:
         rows, columns = part(pair, name) if name in LEFT_PARTS else (slice(None), slice(None))
         view.locator("#filter").select_option(name)
         check_colours(view, ".square image", attention[:, :, rows, columns])
-    # bertviz's lines
-    view.locator("#drawing").select_option("lines")
-    check_model_lines(view, attention)
-    cell.click(position={"x": 10, "y": 10})
-    assert close(numbers(view, ".attn-line-group line", "stroke-opacity"), pair.attention[layer, head])
-    view.locator("g.detail text.token").nth(8).hover()
-    assert numbers(view, ".attn-line-group", "opacity").tolist() == [float(row == 8) for row in range(len(pair.tokens))]
-    view.locator("#filter").select_option("ab")
-    check_model_lines(view, attention[:, :, *part(pair, "ab")])
-    view.locator("#filter").select_option("all")
-    view.locator("#drawing").select_option("squares")
-    check_colours(view, ".square image", attention)
-
-
-def check_model_lines(view, weights: torch.Tensor) -> None:
-    assert close(numbers(view, f"{CELLS} line", "stroke-opacity"), weights)
 
 
 def use_neuron_view(view, pair, layer: int = 0, head: int = 0) -> None:
@@ -247,16 +207,16 @@ def check_computation(view, pair, layer: int, head: int, row: int) -> None:
     assert close(scores.softmax(-1), weights, 1e-3)
 
 
-def check_stripes(view, pair, layer: int, head: int, row: int) -> None:
-    """Check q, k, q × k, q · k / √D and softmax of one token in bertviz's opened drawing."""
-    query, keys = pair.queries[layer, head, row].double(), pair.keys[layer, head].double()
-    expect(view.locator("#expanded")).to_have_attribute("visibility", "visible")
-    assert close(numbers(view, "#queries .element", "data-value"), pair.queries[layer, head])
-    assert close(numbers(view, "#keys .element", "data-value"), keys)
-    assert close(numbers(view, "#product .element", "data-value"), query * keys, 1e-3)
-    scores = numbers(view, "#dotproducts rect", "data-value")
-    assert close(scores, keys @ query / math.sqrt(keys.size(-1)), 1e-3)
-    assert close(numbers(view, "#expanded #rightText .highlight", "opacity"), pair.attention[layer, head, row])
+def use_bertvizs_drawing(view, name: str, weights: torch.Tensor) -> None:
+    """Check that bertviz's drawing is one switch away, with a line for each of these weights, and back."""
+    view.get_by_label("as bertviz draws it").check()
+    theirs = view.frame_locator("#bertviz")
+    theirs.locator("#vis > svg").wait_for()
+    assert view.locator("#vis").is_hidden()
+    lines = {"head": "#attention line", "model": "svg > g line", "neuron": "#collapsed line"}[name]
+    assert close(numbers(theirs, lines, "stroke-opacity"), weights)
+    view.get_by_label("as bertviz draws it").uncheck()
+    assert view.locator("#vis > svg").is_visible()
 
 
 def let_fit(view) -> None:

@@ -30,7 +30,7 @@ def open_for_screenshot(browser):
 @pytest.mark.parametrize("kind", ["head", "model", "neuron"])
 def test_a_view_shows_what_is_chosen_and_nothing_to_press(open_for_screenshot, draw, kind):
     tab = open_for_screenshot(draw[kind]())
-    shown = [one for one in tab.locator("select, input, button:not(.tile), #help").all() if one.is_visible()]
+    shown = [one for one in tab.locator("select, input, button:not(.cell), #help").all() if one.is_visible()]
     assert {control.evaluate("(e) => e.tagName") for control in shown} <= {"SELECT"}
     assert not tab.locator("#tip").is_visible()
 
@@ -40,8 +40,7 @@ def test_head_view_shows_the_largest_weights_of_a_token(open_for_screenshot, dra
     tab = open_for_screenshot(draw["head"](layer=5, heads=[5], token=row))
     most = pair.attentions[5][0, 5, row].max().item()
     said = tab.locator("#say").text_content()
-    assert said.startswith(f"layer 5, head 5: {pair.tokens[row]} → ")
-    assert f"{most:.2f}" in said
+    assert said.startswith(f"In layer 5, head 5, “{pair.tokens[row]}” gives {most:.2f} to ")
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -3,11 +3,9 @@
 import math
 import re
 
-import faiss
 import pytest
 import torch
 
-from utils.search import hnsw_index
 from views import figures
 
 KEYS, NAMES, LONG = [[1, 2]] * 3, [str(number) for number in range(12)], [99 * "long"] * 16
@@ -17,14 +15,6 @@ TABLES = {"word": torch.zeros(2, 4), "position": torch.zeros(5, 4), "token_type"
 
 def plane(*arguments, **options):
     return lambda _: figures.attention_in_the_plane(*arguments, **options)
-
-
-def walk(index, *arguments, **options):
-    return lambda _: figures.graph_walk(index(), *arguments, **options)
-
-
-def graph():
-    return hnsw_index(UNIT, M=2)
 
 
 def sharp(scores, **options):
@@ -67,11 +57,6 @@ REFUSED = [
     (plane([1, 2], KEYS, KEYS[:2]), "values has the shape (2, 2)"),
     (plane([1, 2], KEYS, tokens=["one"]), "tokens must be a list of 3 names, got 1"),
     (plane([1, 2], KEYS, asking=3), "asking must be an integer from 0 to 2, got 3"),
-    (walk(graph, UNIT[:5], UNIT[0], NAMES[:5]), "must be an HNSW graph of these 5 vectors"),
-    (walk(lambda: faiss.IndexFlatIP(12), UNIT, UNIT[0], NAMES), "must be an HNSW graph of these 12 vectors"),
-    (walk(graph, UNIT, UNIT[0, :3], NAMES), "query has the shape (3,)"),
-    (walk(graph, UNIT, UNIT[0], NAMES[:3]), "names must be a list of 12 names, got 3"),
-    (walk(graph, UNIT, UNIT[0], NAMES, k=11), "k must be an integer from 1 to 10, got 11"),
     (sharp([1.0]), "scores has the shape (1,): this figure draws 2 to 12 numbers"),
     (sharp([1.0, math.inf]), "scores must not contain nan or inf"),
     (sharp([1.0, 2.0], tokens=["time"]), "tokens must be a list of 2 names, got 1"),

@@ -141,6 +141,11 @@ async function inflate(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+// Run compressed code.
+async function run(packed) {
+  add(document.body, "script", {}, new TextDecoder().decode(await inflate(packed)));
+}
+
 // Read rows of numbers from base64 of float32, as `pack` in figures.py writes them.
 function unpack(text, size) {
   const flat = new Float32Array(bytesOf(text).buffer);
@@ -157,16 +162,85 @@ function softmax(scores) {
   return parts.map((part) => part / total);
 }
 
+const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+// Letters from right to left are isolated, as in <bdi>: they keep the order of the sentence around them.
+const quoted = (name) => `\u201c${FROM_THE_RIGHT.test(name) ? `\u2068${name.trim()}\u2069` : name}\u201d`;
+
 const largest = (numbers) => numbers.indexOf(Math.max(...numbers));
 const percent = (share) => `${Math.round(100 * share)} %`;
 
-function say(text) {
-  document.getElementById("say").textContent = text;
+// Say what is chosen; `rests` marks what a reader may do instead, which no picture shows.
+function say(text, rests = false) {
+  const element = document.getElementById("say");
+  element.textContent = text;
+  element.classList.toggle("rests", rests);
 }
 
-// Say in one sentence, below the figure, what a reader may do.
-function explain(text) {
-  document.getElementById("help").textContent = text;
+// Say in one sentence, below the figure, what a reader may do, and behind "?" what else there is to know.
+function explain(text, more = "") {
+  const help = document.getElementById("help");
+  help.textContent = text;
+  if (!more) return;
+  help.append(" ");
+  const all = add(help, "details");
+  add(all, "summary", { "aria-label": "more help" }, "?");
+  all.append(more);
+}
+
+// What a reader has chosen is kept in the address of a saved page, from which "Copy link" copies it.
+const remembered = Object.fromEntries(
+  [...new URLSearchParams(window.frameElement ? "" : location.hash.slice(1))].flatMap(([name, text]) => {
+    try {
+      return [[name, JSON.parse(text)]];
+    } catch {
+      return []; // an address that was not made here
+    }
+  }),
+);
+function remember(choices) {
+  if (window.frameElement || location.protocol === "about:") return;
+  const some = Object.entries(choices).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, JSON.stringify(value)]],
+  );
+  history.replaceState(null, "", `#${new URLSearchParams(some)}`);
+}
+
+// Of a figure, its controls, what is pressed in it, its arrows and `held`, its state, in one place for all figures.
+const KINDS_OF_CONTROLS = ["textarea", "[type=radio], [type=checkbox]", "[type=range], [type=number]"];
+KINDS_OF_CONTROLS.push("[aria-checked], [aria-pressed]", "select", ".handle");
+function keepChoices(held = null, again = () => {}) {
+  const controls = () => [...figure.querySelectorAll(KINDS_OF_CONTROLS.join())];
+  const read = (one) => {
+    if (one.matches(".handle")) return [+one.dataset.x, +one.dataset.y];
+    if (one.matches("[type=radio], [type=checkbox]")) return one.checked;
+    return one.matches("button, g") ? (one.ariaChecked ?? one.ariaPressed) === "true" : one.value;
+  };
+  const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  const first = controls().map(read),
+    begun = JSON.stringify(held);
+  for (const kind of remembered.controls ? KINDS_OF_CONTROLS : []) {
+    for (const [at, value] of remembered.controls) {
+      const one = controls()[at];
+      if (!one?.matches(kind) || isSame(read(one), value)) continue;
+      if (one.matches(".handle")) one.moved(value);
+      else if (typeof value === "boolean")
+        one.matches("g") ? one.dispatchEvent(new MouseEvent("click", { bubbles: true })) : one.click();
+      else {
+        one.value = value;
+        for (const type of ["input", "change"]) one.dispatchEvent(new Event(type, { bubbles: true }));
+      }
+    }
+  }
+  if (held && remembered.held) again(Object.assign(held, remembered.held));
+  const keep = () => {
+    const now = controls().map((one, at) => [at, read(one)]);
+    const changed = now
+      .filter(([at, value]) => value !== false || first[at] === true)
+      .filter(([at, value]) => !isSame(value, first[at]));
+    const own = JSON.stringify(held) === begun ? undefined : held;
+    remember({ controls: changed.length ? changed : undefined, held: own });
+  };
+  for (const type of ["click", "change", "input", "keyup", "pointerup"]) addEventListener(type, () => setTimeout(keep));
 }
 
 // Controls. Each calls `changed` with the new choice.
@@ -225,9 +299,9 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
 }
 
 // Steps 0 to `last`: Play, a button back, a slider and a button on. `last(number, at)` changes their number and goes to
-// one. A photograph shows the last step, or the first if the figure `asks` readers to guess what follows.
+// one. A photograph shows the last step.
 const BEAT = 1000; // milliseconds from step to step while they play
-function steps(controls, name, last, changed, asks = false) {
+function steps(controls, name, last, changed) {
   const parent = add(controls, "div", { class: "steps" }),
     button = (text) => add(parent, "button", { type: "button" }, text);
   const play = button(""),
@@ -271,7 +345,7 @@ function steps(controls, name, last, changed, asks = false) {
   [play.disabled, back.disabled, on.disabled] = [last < 1, true, last <= 0];
   back.addEventListener("click", () => leave(+input.value - 1));
   on.addEventListener("click", () => leave(+input.value + 1));
-  if (window.still && !asks) setTimeout(() => go(+input.max));
+  if (window.still) setTimeout(() => go(+input.max));
   return {
     go: leave,
     at: () => +input.value,
@@ -295,6 +369,20 @@ const pointing = (x, y) => `translate(${x} ${-y}) rotate(${(-180 * Math.atan2(y,
 function shaft([x, y], size) {
   const share = Math.max(0, 1 - (1.2 * size) / (Math.hypot(x, y) || 1));
   return `M0 0L${share * x} ${-share * y}`;
+}
+
+// The path of a band from x0 to x1; at each end it has a top and a height.
+function bandPath(x0, x1, [a, high], [b, low]) {
+  const c = (x1 - x0) / 2;
+  return (
+    `M${x0} ${a}C${x0 + c} ${a} ${x1 - c} ${b} ${x1} ${b}v${low}C${x1 - c} ${b + low} ${x0 + c} ${a + high} ` +
+    `${x0} ${a + high}z`
+  );
+}
+
+// A text may be longer than its column.
+function fitText(text, most) {
+  if (text.getComputedTextLength() > most) set(text, { textLength: most, lengthAdjust: "spacingAndGlyphs" });
 }
 
 // The size of letters in an SVG's own units: as large as everywhere else on the page.
@@ -349,6 +437,7 @@ function handle(svg, name, colour, { size, step, is, moved }) {
   const all = add(svg, "g", { class: "handle", tabindex: 0, role: "slider", "aria-label": name, "aria-valuenow": 0 });
   add(all, "circle", { r: 2 * size, fill: "transparent" }); // large enough for a finger
   const head = add(all, "path", { d: arrowhead(size), fill: colour, class: "dot" });
+  all.moved = moved;
   all.put = ([x, y]) => {
     set(all, {
       transform: `translate(${x} ${-y})`,

@@ -103,7 +103,9 @@ function draw(at) {
   kept.replaceChildren("Vocabulary of ", size, ": ");
   show(size, state.size, 0);
   learned.forEach((piece, i) => add(kept, "span", { class: i === at - 1 ? "piece new" : "piece" }, piece));
-  add(kept, "span", { class: "characters" }, `${learned.length ? "and " : ""}the characters ${singles.join(" ")}`);
+  const all = add(kept, "details", { class: "characters" });
+  add(all, "summary", {}, `${learned.length ? "and " : ""}${singles.length} characters`);
+  all.append(singles.join(" "));
   say(tell(state, at));
 }
 
@@ -129,7 +131,7 @@ function drawPairs(best) {
   pairs.replaceChildren();
   const cells = table(
     pairs,
-    ["pair", "becomes", "times", ""],
+    ["pair", "becomes", "times", "of equals, older pieces first"],
     best.map((pair) => `${pair.left} + ${pair.right}`),
   );
   pairs.firstChild.tabIndex = 0;
@@ -148,16 +150,15 @@ function drawPairs(best) {
   lengths = made;
 }
 
-function tell({ words: all, vocabulary, pairs: [next, second] }, at) {
+function tell({ words: all, vocabulary, pairs: [next] }, at) {
   if (!all.length) return "There is no word of letters here: type some.";
   const start = "Each word begins as single characters; ## means that a piece continues a word. ";
   const done = at ? `“${vocabulary.at(-1)}” is a piece now. ` : start;
   if (!next) return `${done}Every word is one piece: there is no pair left to merge.`;
   const often = next.count === 1 ? "once" : `${next.count} times`;
-  const tie = second?.count === next.count ? "; others are as frequent, but these pieces are older" : "";
   const end = at === data.steps ? `Here we stop, after ${at} merges; the next would make` : "The next merge makes";
   return (
-    `${done}The most frequent pair is “${next.left}” before “${next.right}”, ${often}${tie}. ` +
+    `${done}The most frequent pair is “${next.left}” before “${next.right}”, ${often}. ` +
     `${end} one piece of it, “${next.piece}”.`
   );
 }

@@ -109,7 +109,6 @@ function makeHigher(heads) {
   cross.setAttribute("d", `M0 ${-edge}V${below}M${-edge} 0H${edge}`);
 }
 makeHigher([]);
-const adds = add(left, "p", { class: "adds" });
 const wedge = add(plane, "path", { fill: "var(--average)", opacity: 0.2 });
 for (const one of both) {
   [one.faint, one.way, one.bold] = [0.1, 0.05, 0.12].map((width) => line(plane, one.colour, width * unit));
@@ -191,17 +190,11 @@ const between = ([a, b], [c, d]) => Math.atan2(a * d - b * c, a * c + b * d);
 let said;
 function draw(sentence = "The product depends on the angle between the two arrows.") {
   said = sentence;
-  const distance = query.at - key.at,
-    zero = atZero(),
-    more = distance * each();
+  const distance = query.at - key.at;
   both.forEach((one, i) => {
     one.input.update(one.at);
     [asks, offers][i].textContent = `${one.name} at ${one.at}`;
   });
-  adds.textContent =
-    `angle from key to query: ${zero ? `${inDegrees(zero)} at position 0, and ` : ""}${format(distance, 0)} × ` +
-    `${each()}° = ${inDegrees(more)}${zero ? `, together ${inDegrees(zero + more)}` : ""}` +
-    `${Math.abs(zero + more) > 180 ? `, which is ${inDegrees(within(zero + more))} (a turn is 360°)` : ""}`;
   apart.textContent = `distance ${format(distance, 0)}`;
   [query.at, key.at, distance].forEach((at, i) => {
     turns[i][0].textContent = `${format(at, 0)} × ${each()}° = ${inDegrees(at * each())}`;

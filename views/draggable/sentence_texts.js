@@ -8,15 +8,21 @@ const state = { text: 0, before: null, target: 0, all: models, ...data.first };
 const MOST = 128; // columns that are drawn at once, besides one at each end for the others
 
 const short = (name, most = 16) => (name.length > most ? `${name.slice(0, most - 1)}\u2026` : name);
-const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
-// Letters from right to left are isolated, as in <bdi>: they keep the order of the sentence around them.
-const quoted = (name) => `\u201c${FROM_THE_RIGHT.test(name) ? `\u2068${name.trim()}\u2069` : name}\u201d`;
-
 // The texts that are drawn: one, or the first above and another below.
 const shown = () => (state.both ? [0, state.text || 1] : [state.text]);
 const idsOf = (text) => drawn[state.mode].ids[text];
 const count = () => drawn[state.mode].names[0].length;
 const has = (text, column) => idsOf(text).includes(column);
+
+// What the i-th token of a text gives in a head, or on average over those of a layer (`head` is their number) or all.
+function weightsOf(all, text, layer, head, i) {
+  const own = (one, other) => all[text][(one * heads + other) * sizes[text] + i];
+  if (head < heads) return own(layer, head);
+  const some = (layer < L ? [layer] : [...layers.keys()]).flatMap((one) =>
+    Array.from({ length: heads }, (_, other) => own(one, other)),
+  );
+  return Array.from(some[0], (_, j) => sum(some.map((each) => each[j])) / some.length);
+}
 
 // The weights of a column's words or pieces: averaged over those that look, summed over those that are looked at.
 function row(text, { layer, head, token } = state, all = rows) {
@@ -24,17 +30,23 @@ function row(text, { layer, head, token } = state, all = rows) {
     shares = Array(count()).fill(0),
     asking = ids.flatMap((column, i) => (column === token ? [i] : []));
   for (const i of asking) {
-    all[text][(layer * heads + head) * sizes[text] + i].forEach((weight, j) => {
+    weightsOf(all, text, layer, head, i).forEach((weight, j) => {
       shares[ids[j]] += weight / asking.length;
     });
   }
   return shares;
 }
 
+// The head that is drawn, or the mean of several, in words.
+function headInWords() {
+  if (state.layer === L) return `on average over all ${L * heads} heads`;
+  return `in layer ${layers[state.layer]}, ${state.head < heads ? `head ${state.head}` : `on average over its ${heads} heads`}`;
+}
+
 // A page around this view may send `weights` of the head that is shown, a matrix for each text. They are drawn in place of
 // the view's own, which then have dashed outlines.
 addEventListener("message", ({ source, data: { weights } }) => {
-  if (source !== parent || !rows.length || !weights) return;
+  if (source !== parent || !rows.length || !weights || state.head === heads) return;
   own ??= rows.map((all) => [...all]);
   weights.forEach((matrix, text) => {
     rows[text].splice((state.layer * heads + state.head) * sizes[text], matrix.length, ...matrix);
@@ -119,7 +131,7 @@ function sentence(token, shares, others, names, second) {
   const given = order.map((i) => `${format(shares[i])} to ${i === token ? "itself" : quoted(names[i])}`);
   const left = format(1 - sum(order.map((i) => shares[i])));
   const many = rest > 0 ? ` and ${left} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
-  const where = `In layer ${layers[state.layer]}, head ${state.head}`,
+  const where = headInWords().replace(/^./, (first) => first.toUpperCase()),
     now = `${where}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
   if (!state.before || !has(state.before.text, state.before.token)) return now;
   const was = state.before.text,
@@ -147,11 +159,13 @@ function comparison(token, shares, others, names, second) {
   const nameIt = (name) => (most === token && name === names[token] ? "itself" : quoted(name));
   const [a, b] = [names[most] || second[most], second[most] || names[most]].map(nameIt);
   const gives = `${a} ${format(shares[most])} ${one} and ${a === b ? "" : `${b} `}${format(others[most])} ${other}`;
-  const means = cells.map((own) => sum(own.map((cell) => +cell.dataset.value)) / heads),
+  const means = layers.map(
+      (_, at) => sum(heatmap.cells[at].slice(0, heads).map((cell) => +cell.dataset.value)) / heads,
+    ),
     layer = largest(means);
   const ofWhich = `${format(means[layer])} of the attention of ${state.all ? "a token" : asker} moves`;
   return [
-    `In layer ${layers[state.layer]}, head ${state.head}, ${asker} gives ${gives}.`,
+    `${headInWords().replace(/^./, (first) => first.toUpperCase())}, ${asker} gives ${gives}.`,
     `Altogether ${format(sum(change) / 2)} of its attention moves.`,
     ...(L > 1 && format(means[layer]) !== format(0)
       ? [`Layer ${layers[layer]} changes most: on average over its heads, ${ofWhich}.`]

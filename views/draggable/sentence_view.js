@@ -2,9 +2,10 @@
 // second sentence or model is drawn below the same words.
 
 explain(
-  "Choose a word and a head: click or tap them, or press the arrow keys. " +
-    "The bluer a head, the more it gives or, of two " +
-    "texts, the more of its attention moves. All ribbons of a text together are 1 wide.",
+  "Choose a word and a head: click or tap them, or press the arrow keys. All ribbons of a text together are 1 wide.",
+  "The bluer a head, the more it gives or, of two texts, the more of its attention moves. The mean of all heads is what " +
+    "most people ask for. In all-MiniLM-L6-v2 it ranks which words move a vector about as well as a second measurement " +
+    "does; in other models another estimate is better. To be sure, change the word and look.",
 );
 
 const controls = add(figure, "div", { class: "controls" });
@@ -59,25 +60,7 @@ const map = add(below, "div", { class: "map" }),
   asked = add(map, "label");
 const question = add(asked, "span"),
   target = add(asked, "select");
-const grid = add(add(map, "div", { class: "scroll" }), "div", {
-  class: "heads",
-  style: `--columns: ${heads}`,
-  role: "radiogroup",
-  "aria-label": "the head",
-});
-const average = [add(grid, "span", { class: "side", "aria-hidden": true }, "head")];
-for (let head = 0; head < heads; head++) add(grid, "span", { "aria-hidden": true }, head);
-average[0] = add(grid, "span", { class: "mean" });
-const cells = layers.map((number, layer) => {
-  add(grid, "span", { class: "side", "aria-hidden": true }, `${layer ? "" : "layer "}${number}`);
-  const own = Array.from({ length: heads }, (_, head) => {
-    const cell = add(grid, "button", { type: "button", class: "cell", role: "radio" });
-    cell.addEventListener("click", () => change({ layer, head }));
-    return cell;
-  });
-  average.push(add(grid, "span", { class: "mean" }));
-  return own;
-});
+const heatmap = headMap(map, layers, heads, "radio", (layer, head) => change({ layer, head }));
 target.addEventListener("change", () =>
   change(state.both ? { all: target.selectedIndex === 1 } : { target: slots[target.selectedIndex][0] }),
 );
@@ -135,6 +118,7 @@ function draw() {
   });
   const given = drawMap(names, asker),
     theirs = texts.map((text, side) => outlinesOf(text, side ? others : shares));
+  figure.querySelector(":scope > .second")?.remove();
   sides.replaceChildren(
     ...(state.both ? texts : []).map((text, side) => {
       const element = document.createElement("span");
@@ -142,14 +126,17 @@ function draw() {
       return element;
     }),
   );
+  sides.lastChild?.classList.add("second");
+  drawing.after(...(place.row ? sides.querySelectorAll(".second") : [])); // each label on its own side
   const goal = [place.at[token], ...shares, ...others, ...given],
-    S = slots.length;
+    S = slots.length,
+    across = heads + 1;
   glide(
     drawing,
     goal,
     ([from, ...numbers]) => {
       put(token, from, numbers.slice(0, S), numbers.slice(S, 2 * S), theirs);
-      cells.flat().forEach((cell, i) => cell.style.setProperty("--share", `${100 * numbers[2 * S + i]}%`));
+      heatmap.paint(heatmap.cells.map((_, at) => numbers.slice(2 * S + at * across, 2 * S + (at + 1) * across)));
     },
     isNew ? null : undefined,
   );
@@ -168,32 +155,15 @@ const sideNames = () => (place.row ? ["above", "below"] : ["left", "right"]);
 
 // Fill the map: what each head gives from the chosen token to the target or, of two texts, how much of it moves.
 function drawMap(names, asker) {
-  const numbers = cells.map((one, layer) =>
-    one.map((_, head) => {
+  const numbers = heatmap.cells.map((one, layer) =>
+    one.map((cell, head) => {
+      if (cell.tagName !== "BUTTON") return 0;
       if (!state.both) return row(state.text, { ...state, layer, head })[state.target];
       return state.all ? movedOnAverage(layer, head) : (moved({ ...state, layer, head }) ?? 0);
     }),
   );
-  const most = state.both ? Math.max(...numbers.flat(), 0.005) : 1,
-    byLayer = numbers.map((one) => sum(one) / heads);
-  cells.forEach((one, layer) =>
-    one.forEach((cell, head) => {
-      const chosen = layer === state.layer && head === state.head,
-        share = numbers[layer][head];
-      const name = `layer ${layers[layer]}, head ${head}: ${format(share)}`;
-      set(cell, {
-        "aria-checked": chosen,
-        tabindex: chosen ? 0 : -1,
-        "data-value": share,
-        "aria-label": name,
-        title: name,
-      });
-    }),
-  );
-  average.forEach((element, i) => {
-    element.textContent = !state.both ? "" : i ? format(byLayer[i - 1]) : "mean";
-    element.className = `mean${i && i - 1 === largest(byLayer) ? " most" : ""}`;
-  });
+  const most = state.both ? Math.max(...numbers.flat(), 0.005) : 1;
+  heatmap.show(numbers, (layer, head) => layer === state.layer && head === state.head);
   target.replaceChildren();
   if (state.both) {
     question.textContent = `All ${L * heads} heads: the attention that moves, of`;
@@ -210,7 +180,7 @@ function drawMap(names, asker) {
 }
 
 onArrows(drawing, (by, down) => {
-  const at = clamp(state.layer * heads + state.head + down, 0, L * heads - 1),
+  const at = clamp(Math.min(state.layer, L - 1) * heads + Math.min(state.head, heads - 1) + down, 0, L * heads - 1),
     { order } = place;
   const now = order.findIndex((i) => slots[i].includes(state.token)),
     next = slots[order[clamp(now + by, 0, slots.length - 1)]];
@@ -221,11 +191,6 @@ onArrows(drawing, (by, down) => {
   );
   words[slots.findIndex((columns) => columns.includes(state.token))].all.focus();
 });
-onArrows(grid, (right, down) => {
-  change({ layer: clamp(state.layer + down, 0, L - 1), head: clamp(state.head + right, 0, heads - 1) });
-  cells[state.layer][state.head].focus();
-});
-
 function begin() {
   state.target = best();
   draw();

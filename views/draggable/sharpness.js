@@ -1,168 +1,139 @@
-// One query's scores times a factor: softmax of them, and the gradient that softmax passes back, p (1 − p).
+// One query's scores times a factor, and their softmax. One score is nudged up and down for ever: how far its bar answers
+// is the gradient that softmax passes back.
 
 explain(
-  "Drag the mark in the strip, or move the slider, and watch the dashed ends; " +
-    "“own scores” changes the score of one token.",
+  "Move the factor, and click or tap a row (or press ↑ and ↓) to nudge its score.",
+  "With reduced motion, and in a saved picture, the two ends of the nudge are drawn: a pale part of the bar.",
 );
 
 const { names, size } = data,
-  state = { at: -0.5, scores: [...data.scores] }; // the exponent of D: ÷ √D, as in a model
-const STEP = 0.02,
-  FROM = -0.5,
-  TO = 1;
+  state = { at: -0.5, scores: data.scores, nudged: largest(data.scores) }; // `at`: the exponent of D, ÷ √D as in a model
+const NUDGE = 0.5,
+  PERIOD = 1700; // milliseconds from one end of the nudge to the same end
 
-// The scores times the factor, their softmax, and the diagonal of its Jacobian.
-function compute({ at, scores }) {
+// The scores times the factor, their softmax, and the nudged weight at both ends of the nudge.
+function compute({ at, scores, nudged }) {
   const scaled = scores.map((score) => score * size ** at),
-    weights = softmax(scaled);
-  return { scaled, weights, gradients: weights.map((weight) => weight * (1 - weight)) };
+    nudge = (by) => softmax(scaled.map((score, i) => (i === nudged ? score + by : score)));
+  return { scaled, weights: softmax(scaled), ends: [nudge(-NUDGE)[nudged], nudge(NUDGE)[nudged]] };
 }
 
 root.classList.add("high");
 
 const controls = add(figure, "div", { class: "controls" });
-const range = { min: FROM, max: TO, step: STEP, value: state.at, shown: (at) => `× ${format(size ** at, 3)}` };
-const exponent = slider(controls, "All scores", range, scaleBy);
-const presets = add(controls, "span", { style: "display: flex; gap: 8px" });
-[
+const range = { min: -0.5, max: 1, step: 0.02, value: state.at, shown: (at) => `× ${format(size ** at, 3)}` };
+const exponent = slider(controls, "All scores", range, (at) => change({ at }));
+for (const [name, at] of [
   ["÷ √D", -0.5],
   ["× 1", 0],
   ["× D", 1],
-].forEach(([name, at]) => {
-  add(presets, "button", { type: "button" }, name).addEventListener("click", () => {
-    exponent.update(at);
-    scaleBy(at);
-  });
-});
-
-// The weights and the gradient left at every factor, with a mark at the one chosen.
-const map = add(figure, "svg", {
-  class: "map",
-  role: "img",
-  "aria-label": "each attention weight, and the gradient left, at every factor",
-});
-const put = (kind) => add(map, "path", { class: kind }),
-  axis = put("axis"),
-  slope = put("left"),
-  curves = names.map(() => put("weight"));
-const now = put("now"),
-  points = [...names, "left"].map(() => add(map, "circle", { r: 4 })),
-  grip = add(map, "circle", { class: "grip", r: 7 });
-const signs = [
-  ["÷ √D", "start"],
-  ["× 1", "middle"],
-  ["× D", "end"],
-].map(([text, anchor]) => add(map, "text", { "text-anchor": anchor, y: 89 }, text));
-const [winner, dashed] = ["", "gradient left"].map((text) => add(map, "text", { class: "end" }, text));
-const across = (at) => 8 + ((at - FROM) / (TO - FROM)) * (map.clientWidth - 16),
-  up = (share) => 72 - 62 * share;
-const ats = Array.from({ length: Math.round((TO - FROM) / STEP) + 1 }, (_, i) => FROM + i * STEP);
-map.addEventListener("pointerdown", pull);
-map.addEventListener("pointermove", (event) => {
-  if (event.buttons) pull(event);
-});
-function pull({ clientX }) {
-  const share = (clientX - map.getBoundingClientRect().x - 8) / (map.clientWidth - 16);
-  exponent.update(FROM + (TO - FROM) * Math.max(0, Math.min(1, share)));
-  scaleBy(+exponent.value);
+]) {
+  add(controls, "button", { type: "button" }, name).addEventListener("click", () => change({ at }));
 }
+const drawing = add(figure, "svg", { class: "bars", role: "radiogroup", "aria-label": "the score that is nudged" });
+const widthNow = () => Math.max(300, figure.clientWidth);
+const ROW = 34,
+  TOP = 22;
+let bar = null; // of the nudged score, its number, the dot, and where all of them are
 
-const columns = ["key of", "score", "weight p", "", "gradient"];
-const cells = table(figure, columns, names);
-figure.querySelector("table").className = "chart";
-const rows = cells.map(([scaled, weight, track, gradient]) => {
-  const part = add(track, "span", { class: "part" });
-  return {
-    scaled,
-    weight,
-    gradient,
-    bar: add(part, "span", { class: "bar" }),
-    ghost: add(part, "span", { class: "ghost" }),
-  };
-});
-add(
-  figure,
-  "p",
-  { class: "root" },
-  "Pale, up to the dashed end: the gradient p (1 − p), how fast a weight grows with its score. " +
-    `Here D = ${size}, so √D = ${format(Math.sqrt(size), 1)}.`,
-);
-figure.append(document.getElementById("say"));
-
-const own = add(figure, "details"),
-  reach = Math.ceil(1.25 * Math.max(1, ...data.scores.map(Math.abs)));
-add(own, "summary", {}, "own scores");
-const given = add(own, "div", { class: "controls", style: "margin: 0" });
-names.forEach((name, i) =>
-  slider(given, name, { min: -reach, max: reach, step: 0.1, value: state.scores[i], digits: 1 }, (score) => {
-    state.scores[i] = score;
-    draw();
-  }),
-);
-
-function scaleBy(at) {
-  state.at = at;
+function change(chosen) {
+  Object.assign(state, chosen);
+  exponent.update(state.at);
   draw();
 }
 
 function draw() {
-  const { weights, gradients } = compute(state),
-    best = largest(weights);
-  glide(state, [state.at, ...state.scores], ([at, ...scores]) => picture({ at, scores }));
-  say(told(names[best], weights[best], Math.max(...gradients)));
-}
-
-function picture(numbers) {
-  const { scaled, weights, gradients } = compute(numbers);
-  rows.forEach((row, i) => {
-    show(row.scaled, scaled[i]);
-    show(row.weight, weights[i]);
-    show(row.gradient, gradients[i]);
-    stretch(row.bar, weights[i]);
-    stretch(row.ghost, gradients[i]); // never beyond the track: p + p (1 − p) < 1
-    row.ghost.style.left = row.bar.style.width;
-    row.ghost.style.visibility = gradients[i] < 0.004 ? "hidden" : "";
+  const { scaled, weights, ends } = compute(state);
+  glide(drawing, [...scaled, ...weights, ...ends], (numbers) => {
+    const N = names.length;
+    paint(numbers.slice(0, N), numbers.slice(N, 2 * N), numbers.slice(2 * N));
   });
-  drawMap(numbers, weights, Math.max(...gradients));
-}
-
-function drawMap({ at, scores }, weights, most) {
-  const states = ats.map((each) => compute({ at: each, scores })),
-    best = largest(states.at(-1).weights),
-    left = states.map((one) => Math.max(...one.gradients));
-  const path = (numbers) => `M${numbers.map((number, i) => `${across(ats[i])} ${up(number)}`).join("L")}`;
-  curves.forEach((curve, i) =>
-    set(curve, { d: path(states.map((one) => one.weights[i])), class: i === best ? "most" : "weight" }),
-  );
-  set(slope, { d: `${path(left)}V${up(0)}H${across(FROM)}Z` });
-  set(axis, { d: `M${across(FROM)} ${up(1)}V${up(0)}H${across(TO)}M${across(0)} ${up(0)}v4` });
-  set(now, { d: `M${across(at)} ${up(1) - 4}V${up(0)}` });
-  set(grip, { cx: across(at), cy: up(1) - 2 });
-  [...weights, most].forEach((number, i) => set(points[i], { cx: across(at), cy: up(number), "data-value": number }));
-  signs.forEach((sign, i) => sign.setAttribute("x", across([FROM, 0, TO][i])));
-  winner.textContent = `attention weight of “${names[best]}”`;
-  set(winner, { x: across(TO), y: up(states.at(-1).weights[best]) + 18 });
-  set(dashed, { x: across(TO), y: up(left.at(-1)) - 8 });
-}
-
-function told(name, weight, gradient) {
-  if (weight > 0.9) {
-    return (
-      `Sharp: “${name}” takes ${percent(weight)} of the attention, and hardly any gradient is left ` +
-      `(${format(gradient, 3)}). A small change of the scores changes next to nothing, so learning is slow.`
-    );
-  }
-  if (weight < 1.25 / names.length) {
-    return (
-      `Flat: every token gets about ${percent(1 / names.length)}, whatever its score says. The gradient flows, ` +
-      "but the result is nearly the average of all values, which is not best either."
-    );
-  }
-  return (
-    `In between: “${name}” takes ${percent(weight)}, the other tokens still count, and softmax passes a ` +
-    "gradient back to every score that has a share."
+  const moved = ends[1] - ends[0],
+    name = quoted(names[state.nudged]);
+  document.querySelector("h1").textContent =
+    moved > 0.08
+      ? `The nudge is answered: the weight moves by ${format(moved)}`
+      : moved >= 0.0005
+        ? `The nudge is hardly answered: the weight moves by ${format(moved, 3)}`
+        : "The same nudge, and nothing moves: there is no gradient to learn from";
+  say(
+    `${name} has ${format(weights[state.nudged])} of the attention. When its score is nudged from −0.5 to +0.5, its weight ` +
+      `goes from ${format(ends[0], 3)} to ${format(ends[1], 3)}. In training the nudge is all there is: where nothing answers, ` +
+      "nothing is learned.",
   );
 }
+
+function paint(scaled, weights, ends) {
+  const width = widthNow(),
+    narrow = width < 520,
+    name = narrow ? 74 : 120,
+    score = name + (narrow ? 60 : 80),
+    rail = score + (narrow ? 32 : 56),
+    left = rail + (narrow ? 30 : 52),
+    whole = width - left - 50;
+  const had = drawing.contains(document.activeElement);
+  drawing.replaceChildren();
+  set(drawing, { viewBox: `0 0 ${width} ${TOP + ROW * names.length}` });
+  [
+    [score, "score", "end"],
+    [rail, narrow ? "" : "nudge", "middle"],
+    [left, "weight", "start"],
+  ].forEach(([x, text, anchor]) => add(drawing, "text", { x, y: 14, "text-anchor": anchor, class: "soft" }, text));
+  names.forEach((text, i) => {
+    const y = TOP + ROW * i,
+      isNudged = i === state.nudged;
+    const row = add(drawing, "g", {
+      class: "nudgeable",
+      role: "radio",
+      "aria-checked": isNudged,
+      tabindex: isNudged ? 0 : -1,
+    });
+    row.addEventListener("click", () => change({ nudged: i }));
+    add(row, "rect", { class: "room", x: 0, y, width, height: ROW - 2, rx: 4 });
+    const label = add(row, "text", { class: "name", x: name, y: y + 21, "text-anchor": "end" }, text);
+    fitText(label, name);
+    row.append(" "); // between the texts, for programs that read what is shown
+    const digits = Math.abs(scaled[i]) < 10 ? 2 : 0;
+    add(row, "text", { x: score, y: y + 21, "text-anchor": "end", "data-value": scaled[i] }, format(scaled[i], digits));
+    row.append(" ");
+    add(row, "rect", { class: "whole", x: left, y: y + 6, width: whole, height: 20 });
+    const filled = add(row, "rect", { class: "filled", x: left, y: y + 6, width: whole * weights[i], height: 20 });
+    const number = add(
+      row,
+      "text",
+      { x: width, y: y + 21, "text-anchor": "end", "data-value": weights[i] },
+      format(weights[i]),
+    );
+    nameShown(row, `${text} ${format(scaled[i], digits)} ${format(weights[i])}`, "are its score and its weight");
+    if (!isNudged) return;
+    const [from, to] = ends;
+    add(row, "rect", { class: "ends", x: left + whole * from, y: y + 6, width: whole * (to - from), height: 20 });
+    add(row, "path", { class: "rail", d: `M${rail - 22} ${y + 16}h44` });
+    const dot = add(row, "circle", { class: "finger", cx: rail, cy: y + 16, r: 6 });
+    bar = { filled, number, dot, rail, whole };
+  });
+  if (had) drawing.querySelector("[tabindex='0']").focus({ preventScroll: true });
+}
+
+// The nudge, for ever, while the figure can be seen and motion is welcome.
+function nudge(now) {
+  if (!figure.isConnected) return;
+  if (bar && animated() && !moves.size) {
+    const by = NUDGE * Math.sin((2 * Math.PI * now) / PERIOD),
+      { scaled } = compute(state);
+    const weight = softmax(scaled.map((score, i) => (i === state.nudged ? score + by : score)))[state.nudged];
+    set(bar.dot, { cx: bar.rail + 40 * by });
+    set(bar.filled, { width: bar.whole * weight });
+    bar.number.textContent = format(weight);
+  }
+  requestAnimationFrame(nudge);
+}
+
+onArrows(drawing, (right, down) => {
+  change({ nudged: clamp(state.nudged + right + down, 0, names.length - 1) });
+  drawing.querySelector("[tabindex='0']").focus();
+});
 
 draw();
-redraw(map, draw);
+redraw(figure, draw, drawing);
+requestAnimationFrame(nudge);

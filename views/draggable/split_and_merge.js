@@ -19,7 +19,7 @@ const BEGIN = {
   shape: "SH",
   tell: () =>
     "Each row is the query of one token, made from its whole vector: " +
-    `H = A · D = ${sizes.H} numbers. Each colour is the part of one head, ${sizes.D} of them.`,
+    `H = A · D = ${sizes.H} numbers. Each blue is the part of one head, ${sizes.D} of them.`,
 };
 const SPLIT = {
   code: "cut into heads",
@@ -101,9 +101,11 @@ choice(add(figure, "div", { class: "controls" }), "Order", Object.keys(PATHS), s
 });
 const row = add(figure, "div", { class: "row" }),
   controls = add(row, "div", { class: "controls sizes" });
+const more = add(controls, "details");
+add(more, "summary", {}, "other sizes: S, A, D");
 const size = (name, title, min, max) => {
   const options = { min, max, value: sizes[name] };
-  return slider(add(controls, "div"), `${name}: ${title}`, options, (number) => {
+  return slider(add(more, "div"), `${name}: ${title}`, options, (number) => {
     sizes[name] = number;
     again();
   });
@@ -120,6 +122,7 @@ const follow = slider(
     draw();
   },
 );
+controls.append(more); // the sizes come after the idea
 const side = add(row, "div"),
   code = add(side, "ol", { class: "code" });
 const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => {
@@ -194,7 +197,6 @@ function drawBlocks(shape, numbers, wanted) {
   const titles = { S: nameOf, A: headOf },
     named = titles[shape.at(-2)];
   blocks.replaceChildren();
-  const colours = getComputedStyle(root).getPropertyValue("--heads").trim().split(" ");
   let wrong = 0;
   for (const block of range(count)) {
     const all = add(blocks, "table");
@@ -210,7 +212,8 @@ function drawBlocks(shape, numbers, wanted) {
           cell = add(line, "td", { "data-key": number });
         show(cell, number);
         cell.textContent = labelOf(number);
-        cell.style.setProperty("--head", colours[Math.floor((number % sizes.H) / sizes.D)]);
+        const strength = 100 - (80 * Math.floor((number % sizes.H) / sizes.D)) / sizes.A;
+        cell.style.setProperty("--head", `color-mix(in srgb, var(--key) ${strength}%, var(--ground, var(--paper)))`);
         cell.classList.toggle("followed", number === state.followed);
         cell.classList.toggle("wrong", number !== wanted[at]);
         wrong += number !== wanted[at];

@@ -98,7 +98,7 @@ const shape = (kind, more) => add(svg, "path", { class: kind, ...more }),
   marked = shape("marked"),
   band = shape("band");
 // A colour for each part; which way it goes, the picture shows.
-const COLOURS = ["ours", "other", "third"].map((name) => `var(--${name})`);
+const COLOURS = [100, 60, 28].map((share) => `color-mix(in srgb, var(--key) ${share}%, var(--ground, var(--paper)))`);
 const bars = COLOURS.map((fill) => shape("part", { fill })),
   normal = shape("normal", { fill: "currentColor" });
 const zero = shape("zero"),
@@ -144,7 +144,8 @@ function picture([phase, limit, ...flat]) {
     normed += bar(i + (size > 16 ? 0 : 0.08), 0, at(number, i), size > 16 ? 1 : 0.84);
     tops += `M${i + (size > 16 ? 0 : 0.04)} ${-at(number, i)}h${size > 16 ? 1 : 0.92}`;
   });
-  bars.forEach((path, k) => set(path, { d: shapes[k], opacity: 1 - 0.92 * grow }));
+  bars.forEach((path, k) => set(path, { d: shapes[k], opacity: 1 - grow }));
+  figure.classList.toggle("normed", grow > 0);
   set(normal, { d: normed, opacity: 0.4 * grow });
   set(ticks, { d: tops, opacity: size > 16 ? 1 - grow : 1 });
   set(zero, { d: `M0 ${-(1 - grow) * at(0)}H${size}` });

@@ -1,0 +1,69 @@
+// A map of all heads, for the head and the sentence view: a button for each, one for the mean of each layer, and one for
+// the mean of all. `heads`, the number of heads, is the place of a layer's mean, and that of layers the place of all.
+
+// `choose(layer, head, event)` is called with what was pressed. Returns a function that shows a number in each cell,
+// `numbers[layer][head]` from 0 to `most`, and marks those that are chosen.
+function headMap(parent, layers, heads, role, choose) {
+  const grid = add(add(parent, "div", { class: "scroll" }), "div", {
+    class: "heads",
+    style: `--columns: ${heads + 1}`,
+    role: role === "radio" ? "radiogroup" : "group",
+    "aria-label": "the head",
+  });
+  const label = (text, kind = "") => add(grid, "span", { class: kind, "aria-hidden": true }, text);
+  add(label("", "side"), "span", {}, "head");
+  for (let head = 0; head < heads; head++) label(head);
+  label("mean", "mean");
+  const rows = [...layers.map((number, at) => `${number}`), ...(layers.length > 1 ? ["all"] : [])];
+  const cells = rows.map((text, layer) => {
+    const name = label("", "side");
+    if (!layer) add(name, "span", {}, "layer ");
+    name.append(text);
+    const isAll = layer === layers.length;
+    return Array.from({ length: heads + 1 }, (_, head) => {
+      if (isAll && head < heads) return label("");
+      const cell = add(grid, "button", { type: "button", class: head < heads ? "cell" : "cell last", role });
+      cell.addEventListener("click", (event) => choose(layer, head, event));
+      return cell;
+    });
+  });
+  const isCell = (cell) => cell?.matches("button");
+  const nameOfCell = (layer, head) => {
+    if (layer === layers.length) return "mean of all heads";
+    return `layer ${layers[layer]}, ${head === heads ? "mean of its heads" : `head ${head}`}`;
+  };
+  let now = [0, 0]; // to which the keyboard comes
+  onArrows(grid, (right, down) => {
+    const head = clamp(now[1] + right, 0, heads),
+      layer = clamp(now[0] + down, 0, cells.length - 1);
+    const to = isCell(cells[layer][head]) ? [layer, head] : down ? [layer, heads] : now;
+    if (role === "radio") choose(...to, {});
+    else go(to);
+    cells[to[0]][to[1]].focus();
+  });
+  grid.addEventListener("focusin", ({ target }) => {
+    cells.forEach((row, layer) => {
+      if (row.includes(target)) go([layer, row.indexOf(target)]);
+    });
+  });
+  function go(to) {
+    cells[now[0]][now[1]].tabIndex = -1;
+    now = to;
+    cells[now[0]][now[1]].tabIndex = 0;
+  }
+  const each = (act) =>
+    cells.forEach((row, layer) => row.forEach((cell, head) => isCell(cell) && act(cell, layer, head)));
+  function show(numbers, isChosen, meaning = "") {
+    each((cell, layer, head) => {
+      const share = numbers[layer][head],
+        name = `${nameOfCell(layer, head)}: ${format(share)}${meaning}`,
+        checked = isChosen(layer, head);
+      set(cell, { "aria-checked": checked, tabindex: -1, "data-value": share, "aria-label": name, title: name });
+      if (checked && (role === "radio" || !grid.contains(document.activeElement))) now = [layer, head];
+    });
+    go(now);
+  }
+  const paint = (shares) =>
+    each((cell, layer, head) => cell.style.setProperty("--share", `${100 * shares[layer][head]}%`));
+  return { cells, show, paint };
+}

@@ -1,0 +1,209 @@
+"""`path_view`: where a word goes in an encoder, measured, and where a vector comes from, an estimate next to that."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from utils.encoder import TransformerEncoder
+from utils.support.batches import device_of
+from views.any_model import (
+    CALLS,
+    RECORDER,
+    NotPlainSoftmax,
+    family_of,
+    has_two_sides,
+    is_official,
+    register,
+    use_attention,
+)
+from views.draw import act
+from views.figures import make_figure, pack
+from views.models import check_model, inference, name_of, require_tokens, tokenize_for_view, unwrap
+from views.page import View, writable
+from views.sentence import index_of_token, quoted
+from views.words import merge, words_of
+
+MAX_WORDS = 64  # each is taken away once
+CHUNK = 16  # texts that are run at a time
+
+
+class Path(NamedTuple):
+    """What happens to a text of W words in L layers."""
+
+    names: list[str]
+    turns: Tensor  # (W, L + 1, W): how far each word's vector turns after each layer without a word, 1 - cosine
+    flows: Tensor | None  # (L, W, W): the share of each word's vector that comes from each; None if it cannot be read
+
+
+def path_view(
+    model: nn.Module,
+    tokenizer: Callable,
+    text: str,
+    *,
+    word: str | int | None = None,
+    name: str | None = None,
+    html_action: str | None = None,
+) -> View | None:
+    """Draw where a word goes through the layers of an encoder, and where a word's vector comes from.
+
+    For example:  path_view(model, tokenizer, "The animal didn't cross because it was too tired.", word="tired")
+
+    Where it goes is measured: the word is replaced by the mask token, and each lane is as wide as the turn, 1 - cosine,
+    of that word's vector after each layer. Where a vector comes from is an estimate: attention and residual are split
+    exactly by source, and a part's share is how much nearer it brings one to the whole (the idea of ALTI, Ferrando et
+    al. 2022); next to each share is the measurement. ValueError for a model or tokenizer without a mask token, an
+    encoder–decoder, a text of more than 64 words and a word that the text does not have.
+
+    Parameters:
+        model: an encoder of this series or of transformers.
+        tokenizer: its tokenizer.
+        text: the text; the pieces of a word are taken together.
+        word: the word that is followed at first, or its index; by default the first word.
+        name, html_action: as for `head_view`.
+    """
+    model = unwrap(model)
+    path = read_path(model, tokenizer, text)
+    start = index_of_token(word, path.names)
+    last = path.turns[start, -1].clone()
+    last[start] = -1
+    most = int(last.argmax())
+    turned = f"{quoted(path.names[most])} turns most, by {max(0, float(last[most])):.2f}"
+    layers = path.turns.size(1) - 1
+    kind = name or name_of(model)
+    view = make_figure(
+        "path_view",
+        {
+            "names": path.names,
+            "layers": layers,
+            "turns": pack(path.turns.contiguous()),
+            "flows": None if path.flows is None else pack(path.flows.contiguous()),
+            "first": start,
+        },
+        title=f"Without {quoted(path.names[start])}, {turned}",
+        details=", ".join(filter(None, [kind, f"{layers} layers on {len(path.names)} words, “{text}”"])),
+        keeps="state, () => draw()",
+    )
+    return act(view, html_action)
+
+
+def read_path(model: nn.Module, tokenizer: Callable, text: str) -> Path:
+    """Measure and split what happens to a text; see `path_view` for the errors."""
+    check_model(model)
+    if has_two_sides(model) or not (is_official(model) or isinstance(model, TransformerEncoder)):
+        raise ValueError(f"path_view draws one encoder, not a {kind_of(model)}: pass the encoder, model.get_encoder()")
+    mask = mask_token_id(tokenizer)
+    read = require_tokens("text", tokenize_for_view(model, tokenizer, text, None))
+    ids, names = words_of(read.tokens, read.words)
+    if not 2 <= len(names) <= MAX_WORDS:
+        raise ValueError(f"path_view draws 2 to {MAX_WORDS} words, but the text has {len(names)}: shorten the text")
+    inputs = {name: tensor.to(device_of(model)) for name, tensor in read.inputs.items()}
+    with inference(model):
+        states = hidden_states(model, inputs)  # (L + 1, 1, S, H)
+        turned = []
+        masked = torch.stack([mask_word(inputs["input_ids"][0], ids, word, mask) for word in range(len(names))])
+        for chunk in masked.split(CHUNK):
+            others = {name: tensor.expand(len(chunk), *tensor.shape[1:]) for name, tensor in inputs.items()}
+            changed = hidden_states(model, others | {"input_ids": chunk})
+            turned.append(1 - torch.cosine_similarity(changed, states, dim=-1))  # (L + 1, chunk, S)
+        flows = split_layers(model, inputs, states[:, 0])
+    turns = torch.cat(turned, dim=1).transpose(0, 1).double().clamp(min=0)  # (W, L + 1, S)
+    pieces = torch.nn.functional.one_hot(torch.tensor(ids)).double()  # (S, W)
+    turns = turns @ (pieces / pieces.sum(dim=0))
+    flows = None if flows is None else merge(flows.double(), ids, ids)
+    return Path([writable(one) for one in names], turns, flows)
+
+
+def kind_of(model: nn.Module) -> str:
+    """Return the family of a model of transformers, or the class of another one."""
+    return family_of(model) if is_official(model) else type(model).__name__
+
+
+def mask_token_id(tokenizer: Callable) -> int:
+    """Return the id of the mask token; ValueError if the tokenizer has none."""
+    own = getattr(tokenizer, "mask_token_id", None)
+    if own is None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+        own = tokenizer.vocab.get("[MASK]")
+    if own is None:
+        raise ValueError(
+            "path_view replaces a word by the mask token, and this tokenizer has none (tokenizer.mask_token): use a "
+            "model that was trained with masks, such as BERT, or sentence_view"
+        )
+    return own
+
+
+def mask_word(input_ids: Tensor, ids: Sequence[int], word: int, mask: int) -> Tensor:
+    """Return the ids (S,) with the mask token in place of each piece of a word."""
+    return torch.where(torch.tensor(ids, device=input_ids.device) == word, mask, input_ids)
+
+
+def hidden_states(model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+    """Return the vectors (L + 1, B, S, H) of the embedding and after each layer, in float32."""
+    options = {"output_hidden_states": True} | ({"return_dict": True} if is_official(model) else {})
+    states = model(**inputs, **options).hidden_states
+    return torch.stack([state.float() for state in states]).cpu()
+
+
+def split_layers(model: nn.Module, inputs: dict[str, Tensor], states: Tensor) -> Tensor | None:
+    """Return the share (L, S, S) of each token's vector that each token gives it; None if a layer cannot be split.
+
+    `states` (L + 1, S, H) are the vectors between the layers. The sum of attention and residual is split: what a token
+    gives is its values, weighted and projected; the token itself also gives its residual.
+    """
+    calls = read_ours(model, inputs, states) if isinstance(model, TransformerEncoder) else read_calls(model, inputs)
+    if len(calls) != len(states) - 1:
+        return None
+    shares = []
+    for (weights, values, project), before in zip(calls, states[:-1], strict=True):
+        A, S, D = values.shape
+        projection = project.weight.float().cpu().view(-1, A, D)
+        if projection.size(0) != before.size(-1):
+            return None
+        parts = torch.einsum("aij,jah->ijh", weights, torch.einsum("ajd,had->jah", values, projection))
+        whole = parts.sum(dim=1) + before + (0 if project.bias is None else project.bias.float().cpu())
+        parts[range(S), range(S)] += before
+        nearer = whole.abs().sum(dim=-1)[:, None] - (whole[:, None] - parts).abs().sum(dim=-1)
+        nearer = nearer.clamp(min=0)
+        shares.append(nearer / nearer.sum(dim=-1, keepdim=True))
+    return torch.stack(shares)
+
+
+def read_ours(model: TransformerEncoder, inputs: dict[str, Tensor], states: Tensor) -> list[tuple]:
+    """Return each layer's weights (A, S, S), values (A, S, D) and output projection, of our encoder."""
+    attentions = model(**inputs, output_attentions=True).attentions
+    found = []
+    for layer, weights, before in zip(model.layers, attentions, states[:-1], strict=True):
+        _, _, values = layer.attention.project(before[None].to(weights))
+        found.append((weights[0].cpu(), values[0].cpu(), layer.attention.output))
+    return found
+
+
+def read_calls(model: nn.Module, inputs: dict[str, Tensor]) -> list[tuple]:
+    """Return the same for a model of transformers whose layers use the library's attention interface, else a part.
+
+    The output projection is the first linear layer that gets what the attention returned.
+    """
+    found = []
+
+    def look(module: nn.Module, arguments: tuple, _) -> None:
+        if len(CALLS) <= len(found) or not arguments:
+            return
+        call = CALLS[-1]
+        mixed = (call.weights @ call.value).transpose(1, 2).flatten(2)
+        if arguments[0].shape == mixed.shape and torch.equal(arguments[0], mixed):
+            found.append((call.weights[0].float().cpu(), call.value[0].float().cpu(), module))
+
+    register()
+    CALLS.clear()
+    hooks = [module.register_forward_hook(look) for module in model.modules() if isinstance(module, nn.Linear)]
+    try:
+        with use_attention(model, RECORDER):
+            model(**inputs)
+    except NotPlainSoftmax:
+        return []
+    finally:
+        CALLS.clear()
+        for hook in hooks:
+            hook.remove()
+    return found
