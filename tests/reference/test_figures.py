@@ -142,21 +142,6 @@ def test_any_names_and_sizes_are_drawn(tokenizer, call):
     assert call(tokenizer).page.startswith("<!doctype html>")
 
 
-def test_angles_around_keep_the_order_in_the_plane():
-    """Vectors that vary in two dimensions only lie in the plane of PCA, and keep their order there."""
-    generator = torch.Generator().manual_seed(0)
-    around = torch.rand(40, generator=generator).double() * 2 * math.pi
-    query = torch.zeros(9).double()
-    vectors = torch.zeros(40, 9).double()
-    vectors[:, 2], vectors[:, 5] = around.cos(), around.sin()
-    angles = figures.angles_around(query, vectors)
-    order, wanted = angles.argsort().tolist(), around.argsort()
-    first = wanted.tolist().index(order[0])
-    forwards, backwards = wanted.roll(-first).tolist(), wanted.flip(0).roll(first + 1).tolist()
-    assert order in (forwards, backwards)  # the sign of a principal component is arbitrary
-    assert torch.allclose(angles.sort().values.diff(), torch.tensor(2 * math.pi / 40).double())
-
-
 def test_both_tokenizers_give_one_figure(official_tokenizer, tokenizer):
     official = figures.longest_match(official_tokenizer, "unaffable 北京")
     assert official.page == figures.longest_match(tokenizer, "unaffable 北京").page
