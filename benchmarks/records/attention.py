@@ -1,6 +1,6 @@
 """Compare ways to read attention with a measurement: which words move a token's last vector? For notebook 10.
 
-`python -m benchmarks.records.attention` writes utils/data/attention.json in about five minutes on one core. A word is
+`python -m benchmarks.records.attention` writes utils/data/attention.json. A word is
 exchanged for a random one of the 300 most frequent, and each vector's turn is 1 − cosine to what it was. In each
 sentence and for each token, the other tokens are ranked by how far they turn it, and by each estimate; the agreement is
 the mean of Spearman's correlations (`rank_agreement`), without [CLS] and [SEP]. There are four independent draws of the
