@@ -192,7 +192,7 @@ pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07, and 
 rehearse: $(DEV_INSTALLED)  ## update hours, minutes and points in README, COURSE.md and SYLLABUS.md, and check that each unit fits its time
 	$(BIN)/python -m publish.teaching
 
-student: $(DEV_INSTALLED)  ## write a copy without solutions to student/ (ARGS=FOLDER for another folder)
+student: $(DEV_INSTALLED)  ## write a copy without solutions to student/ (ARGS=FOLDER for another folder, ARGS=--assistant with Colab's assistant)
 	$(BIN)/python -m publish.student $(ARGS)
 
 # The name of a branch reaches Python as it is: neither make nor the shell runs what is in it.

@@ -47,6 +47,7 @@ def hint(number: str, path: Path, again: bool = False) -> str:
         raise ValueError(f'{path} has no answer to exercise {number}: no cell calls check("{number}", …)')
     os.environ |= {"MINE": "off", "MPLBACKEND": "agg"}
     shell, settings, error = InteractiveShell.instance(), (torch.get_default_dtype(), torch.is_grad_enabled()), None
+    shell.reset(new_session=False)  # nothing of an earlier call
     with collect_answers() as answered:
         for _, cell in cells.steps_to_run(given, written, answers):
             error = run_cell(shell, cell, answered, settings)

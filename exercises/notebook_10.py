@@ -230,5 +230,5 @@ comparison(
     sizes={"3 layers and a residual of 0.7": (3, 2, 5, 0.7), "4 layers and one of 0.8": (4, 3, 6, 0.8)},
     own=("rollout", "multiply the layers yourself."),
     lists=True,
-    remark="What is closer to the measurement, in your sentence, is for the next cell.",
+    remark="From here on, rollout is yours.",
 )

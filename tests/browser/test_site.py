@@ -1,7 +1,6 @@
 """The site and the slides, opened from a folder without internet.
 
 A small site is built of saved notebooks, some with views put in. SITE=site checks all pages of a built site instead.
-The slides are those of every notebook.
 """
 
 import functools

@@ -125,14 +125,3 @@ def applies(row: tuple, error: Exception) -> bool:
     """Return whether a row of the table is for this error."""
     kinds, pattern, _ = row
     return isinstance(error, kinds) and errors.re.search(pattern, str(error)) is not None
-
-
-def test_objects_that_refuse_inspection_do_not_hide_the_error():
-    class Refusing:
-        def __getattr__(self, name):
-            raise RuntimeError("no")
-
-    def answer(thing=Refusing()):  # noqa: B008
-        return Block().twice(thing, 2)
-
-    assert "takes 2 positional arguments" in verdict(lambda wrapped: wrapped(), answer)

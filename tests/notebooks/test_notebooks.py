@@ -258,6 +258,20 @@ def test_answers_to_predictions_are_in_their_boxes(path):
     assert sorted(pictures) == sorted(file.name for file in folder.glob(f"{path.name[:2]}_*"))
 
 
+@pytest.mark.parametrize("path", [path for path in SERIES if path.stem != "evening"], ids=lambda path: path.stem)
+def test_decimals_in_the_box_of_an_answer_are_printed(path):
+    """By a cell of the notebook or of its proofs, or they are in its code; test_statements has the evening's."""
+    number, shown = notebooks.number_of(path), ""
+    for file in [path, *(proof for proof in PROOFS if notebooks.number_of(proof) == number)]:
+        shown += "".join(notebooks.BOX.search(box.source)[2] for _, box in notebooks.answers(read(file).cells))
+        for cell in code_cells(file):
+            shown += cell.source + "".join(output.get("text", "") for output in cell.outputs)
+    for cell, box in notebooks.answers(read(path).cells):
+        text = box.source.partition("<!--/answer-->")[2].partition("</details>")[0]
+        decimals = set(re.findall(r"(?<![\w.])\d+\.\d+(?! %)", text))
+        assert decimals <= set(re.findall(r"\d+\.\d+", shown)), cell.id
+
+
 @pytest.mark.parametrize(
     ("line", "row"),
     [

@@ -142,12 +142,15 @@ def on_slide(cell, kind, *tags):
 
 def test_deck_follows_slide_types_and_tags(tmp_path):
     answer = nbformat.v4.new_output("stream", text="The answer: 42\n")
+    drawn = nbformat.v4.new_output("display_data", {"image/png": "iVBORw0KGgo="}, metadata={"image/png": {"alt": "it"}})
     cells = [
         on_slide(text("# Title"), "slide"),
         on_slide(text("said aloud"), "notes"),
         on_slide(code("left_out()"), "skip"),
         on_slide(code("drawing()", outputs=[answer]), "subslide", "remove-input"),
         on_slide(code("shown()"), "fragment"),
+        on_slide(code("plot()", outputs=[drawn]), "-"),
+        on_slide(code("plot()", outputs=[drawn]), "-", "remove-input"),
         on_slide(text("<details><summary><b>Why?</b></summary>\n\nIt **is**.\n\n</details>"), "-"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "05_a.ipynb")
@@ -160,21 +163,30 @@ def test_deck_follows_slide_types_and_tags(tmp_path):
     assert second.select_one(".jp-OutputArea").text.strip() == "The answer: 42"
     assert second.select_one(".fragment pre").text.strip() == "shown()"
     assert second.strong.text == "is"
-    for hidden in ("left_out", "drawing", "Why?"):
+    for hidden in ("left_out", "drawing", "plot", "Why?"):
         assert hidden not in page.text
     for file in page.select("script[src], link[href]"):
         assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()
 
 
-def test_notes_of_the_plan_come_first(tmp_path, monkeypatch):
+def test_notes_sentences_and_own_slides_are_put_in(tmp_path, monkeypatch):
     cells = [on_slide(text("# Word\n\ntold"), "slide"), on_slide(text("said aloud"), "notes")]
     cells[0].id = "cell-0"
+    cells += [on_slide(text("## Second\n\nmore"), "slide"), on_slide(text("## Third"), "slide")]
+    cells[2].metadata.slideshow.sentence = "5 < 6, and that matters."
+    cells[3].source += f"\n\n{'It is. ' * 29}**How many?** {'Or not. ' * 9}\n\n- a list"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "05_a.ipynb")
     monkeypatch.setattr(slides, "notes", lambda number: {"cell-0": f"4 min · of {number}"})
-    path = slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck", by="Ada Berg")
+    own = "## Exam\n\nin June\n---\nafter: Second\n## Office hour\n---\nafter: Second\n## Pizza"
+    path = slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck", by="Ada Berg", own=own)
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    assert [note.text.strip() for note in page.select("aside.notes")] == ["4 min · of 05", "said aloud"]
+    noted = ["4 min · of 05", "said aloud", "5 < 6, and that matters.", ("Or not. " * 7).strip()]
+    assert [note.text.strip() for note in page.select("aside.notes")] == noted
+    assert page.select_one("aside .sentence").text == noted[2]
     assert "Ada Berg" in page.select_one(".slides section").text
+    assert [title.text for title in page.select("h2")] == ["Exam", "Second", "Office hour", "Pizza", "Third"]
+    with pytest.raises(ValueError, match="no slide has the heading 'Fourth'"):
+        slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck", own="after: Fourth\n## Exam")
 
 
 def test_pages_show_code_that_slides_hide(tmp_path):

@@ -23,7 +23,6 @@ from tests.helpers import TINY, at_work_in, names, unix_only
 from utils import pretraining
 from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import Settings, endless_batches, fill_rows, learn_vocabulary, train_vocabulary, write_rows
-from utils.support import files
 from utils.support.tables import read_texts
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20
@@ -143,21 +142,6 @@ def test_resume_refuses_an_incomplete_state(tmp_path, content):
     (tmp_path / STATE_FILE).write_bytes(content)
     with pytest.raises(ValueError, match=r"training\.safetensors cannot be read .*: download or save it again"):
         new_run().resume(tmp_path)
-
-
-def test_full_disk_keeps_the_last_round(tmp_path, monkeypatch):
-    run = new_run()
-    run.learn(3, tmp_path, quiet=True)
-    saved = [path for path in tmp_path.rglob("*") if path.is_file()]
-    before = [path.read_bytes() for path in saved]
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(OSError, match=r"could not be saved .*No space left.*: choose a writable folder"):
-        run.learn(6, tmp_path, quiet=True)
-    assert [path.read_bytes() for path in saved] == before
 
 
 def test_pretrain_stops_at_a_loss_that_is_not_finite(tmp_path):

@@ -14,8 +14,9 @@ from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import learn_vocabulary
 from utils.support.datasets import imdb_reviews
 
+SYLLABLES = [consonant + vowel for consonant in "bdfglmnprst" for vowel in "aeiou"]
 VOCABULARIES = {  # the texts that it is learned from: no English word is in the first, and few letters in the second
-    "a made-up language": lambda: ["bani besi dasi lemat ka", "bonu gisi nusi rilet ke"] * 20,
+    "a made-up language": lambda: [f"{one}n{other} {other}{one}si" for one in SYLLABLES for other in SYLLABLES],
     "Greek": lambda: ["το σκυλί κοιμάται στο σπίτι και η γάτα το κοιτάζει"] * 20,
     "reviews": lambda: imdb_reviews("train")[:3000],
 }

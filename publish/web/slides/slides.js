@@ -44,14 +44,12 @@ function heightOf(slide) {
   return height;
 }
 
-// Split a cell: text up to and after a picture, code and the figure it draws, or a picture and the output below it.
+// Split a cell: text up to and after a picture, or a picture and the output below it.
 function partsOf(cell) {
   const text = cell.querySelector(".jp-MarkdownOutput"),
     at = [...(text?.children ?? [])].findIndex((one) => one.querySelector("img"));
   const below = text ? [...text.children].slice(at < 0 ? Infinity : at + 1) : [];
-  if (cell.querySelector(".jp-Cell-inputWrapper pre"))
-    below.push(...cell.querySelectorAll(".jp-Cell-outputWrapper:has(img, iframe)"));
-  else below.push(...cell.querySelectorAll(".jp-OutputArea-child:has(img, iframe) ~ .jp-OutputArea-child"));
+  below.push(...cell.querySelectorAll(".jp-OutputArea-child:has(img, iframe) ~ .jp-OutputArea-child"));
   if (!below.length) return [cell];
   const rest = cell.cloneNode(false);
   rest.append(...below);
@@ -76,13 +74,6 @@ function part(slide) {
       last.append(one);
     }
   }
-}
-
-// Is a slide nothing but the one to three lines that draw the figure on the next slide?
-function isShortCall(slide) {
-  const lines = slide.querySelectorAll("pre .line").length;
-  const more = slide.querySelectorAll("pre, p, li, img, iframe, h1, h2, h3").length > 1;
-  return lines >= 1 && lines <= 3 && !more && Boolean(slide.nextElementSibling?.matches(".part:has(img, iframe)"));
 }
 
 // Merge a slide with the next one of its section if both fit, so that a question is next to its figure. The merged
@@ -110,22 +101,17 @@ function gather() {
     }
     slide.firstElementChild?.classList.remove("fragment"); // the first element of a slide is always visible
   }
-  leaves()
-    .filter(isShortCall)
-    .forEach((slide) => slide.remove());
   document.body.classList.remove("measuring");
 }
 
 // Repeat the current heading at the top of a slide without a heading. At the last key press, the sentence that matters
-// takes its place: the first sentence in bold of the slide's notes that is neither a question nor a label.
+// takes its place.
 function nameSections() {
   let title = "";
   for (const slide of leaves()) {
     const own = headings(slide);
     const running = Object.assign(document.createElement("p"), { className: "running" });
-    const bold = [...slide.querySelectorAll("aside strong")].map((one) => one.textContent);
-    const finding =
-      bold.find((text) => text.split(/\s+/).length >= 4 && /[^?]$/.test(text) && !/^What (you|it) /.test(text)) ?? "";
+    const finding = [...slide.querySelectorAll("aside .sentence")].at(-1)?.textContent ?? "";
     const [first, last] = [own.length ? "" : title, finding].map((text) =>
       Object.assign(document.createElement("span"), { textContent: text }),
     );

@@ -106,7 +106,8 @@ WRONG = {
         columns.size(-1) => len(columns) | D is columns.size(-1)
     """,
     "10.4": """
-        rollout | series' own `rollout`
+        rollout | series' own rollout
+        lambda weights, residual: rollout(weights, residual) | series' own `rollout`
         lambda weights, residual: weights.mean(dim=1) | one by one
         lambda weights, residual: None | returns None
     """,
