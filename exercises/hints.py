@@ -1,7 +1,7 @@
 """Give the hint that `check` would give for an answer in a file: `python -m exercises hint 3.2 FILE`.
 
 The file is a notebook, or a Python file with the answer's definition. Nothing is saved, and only what the answer needs
-is run, with the permissions of whoever calls it.
+is run, with your permissions.
 """
 
 import os

@@ -195,9 +195,8 @@ def notes(number: str) -> dict[str, str]:
             kinds = {cell.id: cell.metadata.get("slideshow", {}).get("slide_type") for cell in cells}
             slides = [name for name, kind in kinds.items() if kind in STARTS_A_SLIDE]
             if row.notebook == number and slides:
-                talk = unit.talk if row is unit.rows[0] else []
-                late = "◇ " * row.if_there_is_time
-                found[slides[0]] = " · ".join([f"{late}{max(1, round(taken))} min", *talk, row.text])
+                begun = f"{'◇ ' * row.if_there_is_time}{max(1, round(taken))} min"
+                found[slides[0]] = " · ".join([begun, *(unit.talk if row is unit.rows[0] else []), row.text])
     return found
 
 

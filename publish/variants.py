@@ -32,23 +32,11 @@ def different(draw: Random, letters: str, values: Sequence[int]) -> dict[str, in
     return dict(zip(letters, draw.sample(values, len(letters)), strict=True))
 
 
-def draw_layer(draw: Random) -> dict[str, int]:
-    """Return the sizes of an encoder layer."""
-    H = draw.choice((64, 96, 128, 192))
-    return {"H": H, "A": H // 16, "I": draw.choice((2, 3, 4)) * H}
-
-
 def draw_pieces(draw: Random) -> dict[str, str]:
     """Return a vocabulary, a word of three syllables in which a longer token leads nowhere, and another word."""
     a, b, c = draw.sample(SYLLABLES, 3)
     vocab = sorted([a, a + b, f"##{b}", f"##{c}", f"##{b}{c[0]}", f"##{c[1]}"])
     return {"vocab": ", ".join(vocab), "word": a + b + c, "other": a + c + b[0]}
-
-
-def draw_names(draw: Random) -> dict[str, int]:
-    """Return counts of names: found, marked, and there."""
-    right = draw.randint(6, 12)
-    return {"r": right, "p": right + draw.randint(1, 6), "g": right + draw.randint(7, 12)}
 
 
 def draw_figure(draw: Random) -> dict[str, str]:
@@ -61,12 +49,6 @@ def draw_figure(draw: Random) -> dict[str, str]:
         shares[best] += 100 - sum(shares)
         lines.append(f"| **{token}** | {' | '.join(f'{share / 100:.2f}' for share in shares)} |")
     return {"figure": "\n".join(lines), "odd": TOKENS[odd], "target": TOKENS[target]}
-
-
-def draw_queries(draw: Random) -> dict[str, int]:
-    """Return a number of queries, and how many of them each of two searches answers."""
-    n = draw.randint(40, 60)
-    return {"n": n, "a": n - draw.randint(5, 6), "b": n - draw.randint(12, 13)}
 
 
 def from_pool(pool: str) -> Callable[[Random], dict]:
@@ -83,37 +65,30 @@ def from_pool(pool: str) -> Callable[[Random], dict]:
 
 DRAWS = {  # of numbers, by question
     "shapes": lambda draw: different(draw, "BST", range(2, 10)) | different(draw, "DW", (16, 24, 32, 48)),
-    "embeddings": lambda draw: {
-        "V": 1000 * draw.randint(5, 40),
-        "P": draw.choice((128, 256, 512)),
-        "H": draw.choice((64, 128, 256)),
-    },
+    "embeddings": lambda draw: (
+        {"V": 1000 * draw.randint(5, 40), "P": 128 * draw.randint(1, 4)} | {"H": draw.choice((64, 128))}
+    ),
     "interval": lambda draw: {"percent": draw.randint(70, 95), "points": draw.randint(1, 4)},
     "packing": lambda draw: different(draw, "klm", range(4, 20)),
     "weights": lambda draw: different(draw, "abcd", range(1, 9)) | different(draw, "wxyz", range(1, 10)),
     "mask": lambda draw: {"last": draw.randint(6, 12), "p": draw.randint(2, 4)},
     "norm": lambda draw: {"m": draw.randint(7, 9), "s": draw.randint(2, 6)} | different(draw, "gb", range(2, 6)),
-    "layer": draw_layer,
+    "layer": lambda draw: {"H": (H := draw.choice((64, 96, 128, 192))), "A": H // 16, "I": draw.choice((2, 3, 4)) * H},
     "pieces": draw_pieces,
     "perplexity": lambda draw: {"i": draw.randint(1, 3), "j": draw.randint(4, 5), "k": draw.randint(6, 9)},
-    "names": draw_names,
+    "names": lambda draw: {"r": (r := draw.randint(6, 12)), "p": r + draw.randint(1, 6), "g": r + draw.randint(7, 12)},
     "figure": draw_figure,
     "flaw": from_pool("flaws"),
     "baseline": from_pool("baselines"),
     "after unit 3": lambda draw: different(draw, "abcd", range(1, 9)) | {"f": draw.choice((3, 5, 8, 16))},
     "after unit 5": lambda draw: {
         "layer": draw.randint(1, 4),
-        "part": draw.choice(("attention", "the feed-forward network")),
+        "part": draw.choice(("attention", "the feed-forward part")),
     },
     "after unit 7": lambda draw: {"layer": draw.randint(0, 5), "head": draw.randint(0, 11)},
-    "after unit 9": draw_queries,
+    "after unit 9": lambda draw: {"n": (n := draw.randint(40, 60)), "a": n - draw.randint(5, 6), "b": n - 12},
     "after unit 11": lambda draw: {"V": 1000 * draw.randint(8, 40), "loss": draw.randint(30, 50) / 10},
 }
-
-
-def sample_size(percent: int, points: int) -> int:
-    """Return how many cases give an accuracy's 95 % interval this half-width, in percentage points."""
-    return math.ceil(1.96**2 * percent * (100 - percent) / points**2)
 
 
 def average(weights: Sequence[int], values: Sequence[int]) -> Fraction:
@@ -135,7 +110,7 @@ def largest(scores: Sequence[int], factor: int) -> str:
 ANSWERS = {
     "shapes": lambda B, S, T, D, W: f"({B}, {S}, {T}) and ({B}, {S}, {W})",
     "embeddings": lambda V, P, H: f"{H * (V + P + 2 + 2):,}",
-    "interval": lambda percent, points: f"{sample_size(percent, points):,}",
+    "interval": lambda percent, points: f"{math.ceil(1.96**2 * percent * (100 - percent) / points**2):,}",
     "packing": lambda k, l, m: f"{3 * max(k, l, m) ** 2}, {(k + l + m) ** 2}, {k**2 + l**2 + m**2}",  # noqa: E741
     "weights": lambda a, b, c, d, w, x, y, z: f"{average((a, b, c, d), (w, x, y, z))}; {average((a, b, c), (w, x, y))}",
     "mask": lambda last, p: f"all, 0 to {last}; {p} to {last}; none",

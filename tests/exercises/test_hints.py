@@ -13,6 +13,7 @@ from exercises.hints import hint
 from tests.exercises.answers import own_source
 from tests.helpers import ROOT
 
+pytestmark = pytest.mark.long
 CASES = [
     line.split(" | ", 2)
     for line in Path(__file__).with_name("begging.txt").read_text("utf-8").splitlines()
