@@ -7,8 +7,6 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from utils.encoder_layer import FeedForward
-
 WORTH_A_COPY = 4096  # tokens, which take ten times as long as the copy
 OPERATORS = ("_reorder_linear_weight", "_linear_pointwise")  # torch.compile uses them, too
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")
@@ -45,9 +43,9 @@ class PackedLinear(nn.Module):
 
 def to_onednn(model: nn.Module) -> nn.Module:
     """Replace a model's linear layers by oneDNN's; GELU joins the one before it, unless `forward` is a reader's own."""
-    ours = FeedForward.forward.__module__ == FeedForward.__module__
     for part in list(model.modules()):
-        if ours and type(part) is FeedForward and str(part.activation) == str(nn.GELU()):
+        ours = type(part).__name__ == "FeedForward" and type(part).forward.__module__ == "utils.encoder_layer"
+        if ours and str(part.activation) == str(nn.GELU()):
             part.intermediate, part.activation = PackedLinear(part.intermediate, "gelu"), nn.Identity()
         for name, child in part.named_children():
             if type(child) is nn.Linear:
