@@ -129,7 +129,7 @@ QUERIES = {  # shapes of query and key, and one in which a mask of keys fits the
 }
 
 
-@exercise("3.2", points=4, sizes=QUERIES, part="attention_weights")
+@exercise("3.2", points=6, sizes=QUERIES, part="attention_weights")
 def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
     """Check that the answer gives the attention weights (…, S, T) of query and key, with or without a mask."""
     expect_function(answer)
