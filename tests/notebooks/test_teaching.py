@@ -12,7 +12,7 @@ from exercises.framework import PART_NAMES
 from publish import slides, teaching
 from publish.notebooks import minutes
 from tests.helpers import ROOT
-from tests.notebooks.on_slides import STARTS, kind_of
+from tests.notebooks.test_slides import STARTS, kind_of
 
 MATHEMATICS = '### A pre-test for "a little mathematics"'
 TEXT, COURSE, SYLLABUS = (
@@ -111,7 +111,7 @@ SMALL = """### Unit 1 · [07](../notebooks/07_attention_views.ipynb)
 *9 min the notebook · 9 exercise 7.2 in pairs · 9 to spare*
 
 - **Two links to look for** (9): hover (of course)
-- ◇ **The head view: one layer** (9): numbers
+- ◇ **The head view: one head** (9): numbers
 
 **Ask.** Why?
 """
