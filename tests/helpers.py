@@ -196,3 +196,10 @@ def at_work_in(folder: Path) -> Iterator[subprocess.Popen]:
             yield process
         finally:
             process.kill()
+
+
+STARTS = {"slide", "subslide"}  # kinds of cells that begin a slide
+
+
+def kind_of(cell) -> str | None:
+    return cell.metadata.get("slideshow", {}).get("slide_type")

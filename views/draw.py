@@ -189,7 +189,7 @@ def neuron_view(
         display_mode, html_action: as for `head_view`.
         name: of the model, for the title; by default its checkpoint.
     """
-    if isinstance(tokenizer, str):
+    if isinstance(tokenizer, str) and tokenizer in ("bert", "gpt2", "roberta", "xlnet"):  # of bertviz
         raise TypeError(f"neuron_view takes no model type, got {tokenizer!r}: {REFUSED['neuron_view']['model_type']}")
     if others:
         raise TypeError(f"neuron_view takes a model, its tokenizer and one or two texts, got {4 + len(others)}")

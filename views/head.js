@@ -146,7 +146,7 @@ function headsInWords() {
 function measure() {
   const { left_text: left, right_text: right } = panel(),
     rows = Math.max(left.length, right.length);
-  const [pitch, unit] = rows <= 9 ? [48, 24] : rows <= 16 ? [40, 16] : [32, 8],
+  const [pitch, unit] = rows <= 9 ? [44, 22] : rows <= 16 ? [30, 15] : [28, 8],
     high = rows * pitch,
     width = Math.max(300, Math.min(560, vis.clientWidth || 560));
   const tops = left.map((_, i) => ((i + 0.5) * high) / left.length - unit / 2);

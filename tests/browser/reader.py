@@ -16,6 +16,7 @@ DARK_GROUND = f"rgb{tuple(bytes.fromhex(DARK['paper'][1:]))}"
 SQUARES = ".square > .press"  # of the model view
 HEADS = ".heads > .cell:not(.last)"  # of the head view's map; the last ones are means
 LEFT, RIGHT = "[data-token^=L]", "[data-token^=R]"  # of the head view
+WORDS = f"{LEFT} > text:first-of-type"
 # the colours of each picture of weights, its pixels from left to right and from top to bottom
 PIXELS = """async (_, selector) => {
   const all = [];
@@ -109,7 +110,7 @@ def use_head_view(view, pair) -> None:
         rows, columns = part(pair, name)
         view.locator("#filter").select_option(name)
         check_flow(view, pair.attention[2, 4, rows, columns])
-        assert view.locator(f"{LEFT} > text:first-of-type").all_text_contents() == pair.tokens[rows]
+        assert view.locator(WORDS).all_text_contents() == pair.tokens[rows]
         assert view.locator(f"{RIGHT} > text:first-of-type").all_text_contents() == pair.tokens[columns]
     view.locator("#filter").select_option("all")
 

@@ -139,7 +139,7 @@ def test_a_picture_is_saved(firefox, draw, tmp_path, kind):
         time.sleep(0.1)
     if kind == "png":
         with Image.open(path) as picture:
-            assert min(picture.size) > 600
+            assert min(picture.size) > 400
     else:
         firefox.open(path.as_uri())
         assert firefox.evaluate("document.querySelectorAll('path').length") > 100

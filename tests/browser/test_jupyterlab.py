@@ -1,5 +1,6 @@
 """A reader opens and runs notebooks in JupyterLab, and uses their views."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -65,25 +66,25 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
     output = run_all(page, jupyterlab("explore"), 1).nth(1).locator(".jp-OutputArea-child").nth(1)
     view, tokens = output.frame_locator("iframe"), output.get_by_role("group", name="Tokens and their ids")
     first, second = output.get_by_label("Sentence A:"), output.get_by_label("Sentence B:")
-    error = output.get_by_role("alert")
+    error, chosen = output.get_by_role("alert"), view.locator(".heads > [aria-checked=true]")
 
     def type_into(box, text: str) -> None:
         box.press("Control+A")
         page.keyboard.type(text)
         box.press("Enter")
 
-    expect(view.locator("#left text")).to_contain_text(["[CLS]", "the", "animal"])
+    expect(view.locator(reader.WORDS)).to_contain_text(["[CLS]", "the", "animal"])
     expect(output.locator("iframe:visible")).to_have_count(1)  # the view without widgets is hidden
-    expect(view.locator("#layer")).to_have_value("3")
+    expect(chosen).to_have_attribute("aria-label", re.compile("^layer 3, head 1:"))
     type_into(first, "Fruit flies")
-    expect(view.locator("#left text")).to_have_text(["[CLS]", "fruit", "flies", "[SEP]"])
+    expect(view.locator(reader.WORDS)).to_have_text(["[CLS]", "fruit", "flies", "[SEP]"])
     expect(tokens.locator("span")).to_have_text(["[CLS]101", "fruit5909", "flies10029", "[SEP]102"])
     expect(first).to_be_focused()  # ready for the next sentence
-    view.locator("#layer").select_option("5")
+    view.locator(reader.HEADS).nth(5 * 12 + 1).click()
     type_into(second, "<img src=x onerror=alert(1)>")
     expect(tokens.locator("span")).to_contain_text(["[CLS]", "fruit", "flies", "[SEP]", "<", "im", "##g", "sr"])
-    expect(view.locator("#left text").nth(4)).to_have_text("<")
-    expect(view.locator("#layer")).to_have_value("5")
+    expect(view.locator(reader.WORDS).nth(4)).to_have_text("<")
+    expect(chosen).to_have_attribute("aria-label", re.compile("^layer 5, head 1:"))
     output.get_by_label("View:").select_option("neuron view")
     expect(view.locator("#att_head")).to_have_value("1")
     expect(view.locator("#layer")).to_have_value("5")

@@ -143,7 +143,7 @@ def test_table_and_csv_agree(graded):
         rows = {row["name"]: row for row in csv.DictReader(file)}
     lines = report([graded[name] for name in rows]).splitlines()
     for name, row in rows.items():
-        assert (int(row["points"]), int(row["of"])) == (graded[name].total, 9)
+        assert (int(row["points"]), int(row["of"])) == (graded[name].total, 15)
         assert sum(int(row[number]) for number in graded[name].verdicts) == int(row["points"])
         assert next(line for line in lines if line.strip().startswith(f"{name} ")).split()[-1] == row["points"]
         assert [row[f"{number} comment"] for number in NUMBERS] == [graded[name].verdicts[n][1] for n in NUMBERS]

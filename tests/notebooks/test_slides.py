@@ -6,18 +6,14 @@ import nbformat
 import pytest
 
 from publish.notebooks import REMOVE_INPUT, is_folded, reveals_answer
-from tests.helpers import ROOT
+from tests.helpers import ROOT, STARTS, kind_of
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
-STARTS, SHOWN = {"slide", "subslide"}, {"slide", "subslide", "fragment", "-"}
+SHOWN = {"slide", "subslide", "fragment", "-"}
 HEADING = re.compile(r"^#{1,3} .*", re.MULTILINE)
 KINDS = SHOWN | {"notes", "skip"}
 FOR_READERS = re.compile(r"Read \d+ minutes|colab\.svg|[Rr]un (the next cell|both cells|the cells above)|Sources\*\*")
 every_chapter = pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
-
-
-def kind_of(cell) -> str | None:
-    return cell.metadata.get("slideshow", {}).get("slide_type")
 
 
 def headings(cell) -> list[str]:

@@ -11,8 +11,7 @@ import torch
 from exercises.framework import PART_NAMES
 from publish import slides, teaching
 from publish.notebooks import minutes
-from tests.helpers import ROOT
-from tests.notebooks.test_slides import STARTS, kind_of
+from tests.helpers import ROOT, STARTS, kind_of
 
 MATHEMATICS = '### A pre-test for "a little mathematics"'
 TEXT, COURSE, SYLLABUS = (

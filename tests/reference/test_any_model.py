@@ -485,7 +485,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, *of_model, "--save", "t5/config.json/page.html"], "t5/config.json"),
         ([TEXT, *of_model, "--view", "graph"], "invalid choice: 'graph'"),
         ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
-        ([TEXT, "--view", "neuron", "--words"], "which belong to pieces of words: leave out --words"),
+        ([TEXT, "--view", "neuron", "--words"], "which belong to pieces: leave out --words"),
         (
             [TEXT, "--view", "head", "--token", "w1", "--other", "w2"],
             "only the sentence view takes --token and --other",
