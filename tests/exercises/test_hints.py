@@ -1,11 +1,13 @@
 """`python -m exercises hint` gives the hint of `check`, and nothing that it prints is a line of a solution."""
 
+import os
 import re
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from exercises import __main__, hints
 from exercises.framework import PART_NAMES
@@ -22,6 +24,17 @@ CASES = [
 TUTOR = (ROOT / "notebooks" / "AGENTS.md").read_text("utf-8")
 WRONG = "def my_attention_weights(query, key, attention_mask=None):\n    return query @ key.transpose(-2, -1)\n"
 NOTEBOOK = ROOT / "notebooks" / "03_self_attention.ipynb"
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_program_of_its_own(monkeypatch):
+    """Take back what the command leaves in its process: variables, and IPython's shell."""
+    for name in ("MINE", "MPLBACKEND"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    yield
+    if InteractiveShell.initialized():
+        InteractiveShell.instance().restore_sys_module_state()
+        InteractiveShell.clear_instance()
 
 
 @cache
