@@ -52,7 +52,7 @@ function measure() {
       gaps = gapBefore.map((gap) => gap * size),
       total = sum(wide) + sum(gaps);
     if (total > width) continue;
-    const rise = Math.max(70, Math.min(two ? 106 : 170, 0.2 * total)),
+    const rise = Math.max(70, Math.min(two ? 106 : 120, 0.14 * total)),
       at = [];
     let left = (width - total - gaps[0]) / 2;
     order.forEach((i, step) => {
