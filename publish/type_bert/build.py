@@ -179,7 +179,8 @@ def make_page(kind: str, data: Mapping, inserted: Mapping, pages: Mapping[str, s
 def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, pyodide: Path) -> dict:
     """Return the data of the page's program."""
     source = (ROOT / "microbert.py").read_text("utf-8")
-    parts = {gap: (*parts_of(split(source), gap), first_lines(split(source), gap)) for gap in GAPS}
+    file = split(source)
+    parts = {gap: (*parts_of(file, gap), first_lines(file, gap)) for gap in GAPS}
     first, *others = embed(list(TEXTS), encoder, tokenizer)
     return numbers_of_head(encoder, tokenizer) | {
         "source": source,
