@@ -6,6 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -28,10 +29,11 @@ NOTEBOOK = ROOT / "notebooks" / "03_self_attention.ipynb"
 
 @pytest.fixture(autouse=True)
 def as_in_a_program_of_its_own(monkeypatch):
-    """Take back what the command leaves in its process: variables, and IPython's shell."""
+    """Take back what the command leaves in its process: variables, the style of figures, and IPython's shell."""
     for name in ("MINE", "MPLBACKEND"):
         monkeypatch.setenv(name, os.environ.get(name, ""))
-    yield
+    with plt.rc_context():
+        yield
     if InteractiveShell.initialized():
         InteractiveShell.instance().restore_sys_module_state()
         InteractiveShell.clear_instance()

@@ -15,6 +15,7 @@ def fit(monkeypatch):
     """Return the function that fits a figure to a slide, without patching matplotlib."""
     monkeypatch.setattr(FigureCanvasBase, "print_figure", FigureCanvasBase.print_figure)
     with plt.rc_context():
+        plt.rcdefaults()  # whatever a test before this one has set
         yield runpy.run_path(str(LARGER_TEXT))["fit_for_a_slide"]
     plt.close("all")
 
