@@ -12,7 +12,6 @@ from torch import Tensor
 from transformers import BertForSequenceClassification, BertModel, DataCollatorWithPadding, Trainer, TrainingArguments
 
 from benchmarks.baselines import forward_contestants, limit, random_bert, require_agreement
-from benchmarks.classifier import trainer_data
 from benchmarks.timing import OURS, Work
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
@@ -148,7 +147,8 @@ def fine_tuning_works(device: str) -> Iterator[Work]:
 
 def train_with_trainer(model: BertForSequenceClassification, tokenizer, train: Examples) -> None:
     """Train an epoch with Trainer's defaults, except for the batch size, which is ours."""
-    data = trainer_data(train, tokenizer)
+    rows = token_ids(train.texts, tokenizer, 512)
+    data = [{"input_ids": row, "labels": label} for row, label in zip(rows, train.labels, strict=True)]
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder,
