@@ -21,7 +21,7 @@ from utils.support.batches import collate, sorted_batches, token_ids
 from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.support.datasets import Examples, reviews
 from utils.tokenization import WordPieceTokenizer
-from utils.training import compute_logits, fine_tune
+from utils.training import fine_tune
 
 TRAINER, SENTENCE_TRANSFORMERS = "transformers, Trainer's defaults", "sentence-transformers"
 SORTED, UNSORTED = "transformers, sorted by length", "transformers, as they come"
@@ -104,31 +104,6 @@ def embed_with_transformers(texts: list[str], model: BertModel, tokenizer, paddi
         options = {"truncation": True, "max_length": 128, "return_tensors": "pt"}
         batch = tokenizer(texts[start : start + 32], padding=padding, **options).to(model.device)
         mean_pooling(model(**batch).last_hidden_state, batch["attention_mask"])
-
-
-def predict_works(device: str) -> Iterator[Work]:
-    """Yield predicting 1,024 tokenized reviews with the embedded checkpoint, as `predict` does and packed."""
-    model = TransformerForSequenceClassification.from_checkpoint(num_labels=2).to(device)
-    rows = token_ids(reviews().train.texts[:1024], load_tokenizer(), 512)
-    contestants = {OURS: lambda: compute_logits(model, rows, 64)}
-    contestants |= {
-        f"{OURS}, packed, {size} texts at a time": lambda size=size: packed_logits(model, rows, size)
-        for size in (32, 64)
-    }
-    results = [run() for run in contestants.values()]
-    assert all((logits - results[0]).abs().max() < 1e-4 for logits in results)
-    yield Work(f"predict {len(rows):,} reviews", contestants, 9)
-
-
-@torch.inference_mode()
-def packed_logits(model: TransformerForSequenceClassification, rows: list[list[int]], size: int) -> Tensor:
-    """Compute logits as `compute_logits` does, with packed batches."""
-    logits = torch.empty(len(rows), model.config.num_labels)
-    for numbers in sorted_batches(rows, size, max_padding=1):
-        batch = collate([rows[number] for number in numbers], model.classifier.weight.device)
-        pooled = torch.tanh(model.pooler(encode_packed(model.encoder, **batch)[:, 0]))
-        logits[numbers] = model.classifier(pooled).cpu()
-    return logits
 
 
 def fine_tuning_works(device: str) -> Iterator[Work]:
