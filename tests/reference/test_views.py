@@ -316,10 +316,8 @@ def test_bertvizs_own_call_is_taken(name, options, monkeypatch):
 @pytest.mark.parametrize(
     ("draw", "argument", "instead"),
     [
-        (head_view, "include_heads", "heads="),
         (model_view, "layer", "include_layers="),
         (model_view, "heads", "include_heads="),
-        (neuron_view, "attention", "no queries and keys"),
         (neuron_view, "model_type", "the model knows its own type"),
         (neuron_view, "words", "belong to a piece"),
         (sentence_view, "heads", "head="),
@@ -370,25 +368,20 @@ def test_bertvizs_positional_model_type_is_refused_with_a_remedy(encoder, tokeni
 GOOD = random_attention(2, 3, 4)
 WORDS = ["a", "b", "c", "d"]
 BAD = {
-    "lengths differ": ({"attention": GOOD, "tokens": WORDS[:3]}, r"4 positions.*3 tokens.*\[CLS\]"),
     "no attention": ({"tokens": WORDS}, r"attention holds no weights.*output_attentions=True"),
     "nothing": ({}, r"attention holds no weights.*output_attentions=True"),
     "empty attention": (
         {"attention": (), "tokens": WORDS},
         r"\(\): .*transformers 5.*outputs.cross_attentions; pass outputs.attentions\..*eager",
     ),
-    "attention of None": ({"attention": (None, None), "tokens": WORDS}, r"\(None, None\).*eager"),
-    "batch": ({"attention": [torch.ones(2, 3, 4, 4)], "tokens": WORDS}, r"batch of 2.*\[i : i \+ 1\]"),
     "two dimensions": ({"attention": [torch.ones(4, 4)], "tokens": WORDS}, r"\(4, 4\): .*\(1, heads.*outputs.attent"),
     "no positions": ({"attention": [torch.ones(1, 3, 0, 0)], "tokens": []}, r"\(1, 3, 0, 0\).*\(1, heads"),
     "layers differ": ({"attention": [*GOOD, torch.ones(1, 3, 5, 5)], "tokens": WORDS}, r"layer 2.*\(1, 3, 5, 5\)"),
-    "not finite": ({"attention": [torch.full((1, 1, 4, 4), torch.nan)], "tokens": WORDS}, "nan.*mask"),
     "scores": ({"attention": [torch.full((1, 1, 4, 4), -0.5)], "tokens": WORDS}, "from -0.50 to -0.50.*softmax"),
     "weights with dropout": (
         {"attention": [torch.full((1, 1, 4, 4), 1 / 0.9)], "tokens": WORDS},
         r"to 1.11.*model.eval\(\)",
     ),
-    "no such layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": [2]}, r"include_layers names 2.*0 to 1"),
     "negative layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": [-1]}, r"names -1.*0 to 1"),
     "no layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": []}, r"include_layers=\[\] .*leave it out"),
     "empty sentence A": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 0}, "1 to 3.*got 0"),
@@ -398,7 +391,6 @@ BAD = {
         r"display_mode must be .*, got .blue",
     ),
     "half a token": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 1.5}, "1 to 3.*got 1.5"),
-    "a text for the start": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": "a"}, "1 to 3.*got 'a'"),
     "unequal layers": (
         {"encoder_attention": GOOD, "decoder_attention": GOOD[:1], "encoder_tokens": WORDS, "decoder_tokens": WORDS},
         r"'encoder': \(2, 3\), 'decoder': \(1, 3\).*include_layers=range\(1\)",
@@ -430,7 +422,6 @@ def test_invalid_attention_raises(draw, case):
     [
         (head_view, {"layer": 2}, r"layer must be one of .*\[0, 1\], got 2"),
         (head_view, {"layer": 0, "include_layers": [1]}, r"layer must be one of .*\[1\], got 0"),
-        (head_view, {"heads": [3]}, "heads names 3.*0 to 2"),
         (head_view, {"heads": []}, r"heads=\[\]"),
         (model_view, {"include_heads": [0, 7]}, "include_heads names 7.*0 to 2"),
     ],
@@ -445,10 +436,6 @@ def test_layer_or_head_out_of_range_raises(draw, arguments, message):
     [
         ({"layer": 6}, "layer names 6.*0 to 5"),
         ({"head": -1}, "head names -1.*0 to 11"),
-        ({"sentence_a": ["a", "b"]}, r"sentence_a must be one string, got \['a', 'b'\]"),
-        ({"sentence_a": None}, "sentence_a must be one string, got None"),
-        ({"sentence_b": 3}, "sentence_b must be one string, got 3"),
-        ({"sentence_a": "a " * 600}, "602 tokens.*512 positions.*shorten"),
         ({"display_mode": "auto"}, 'display_mode must be "light".*, got .auto.'),
     ],
 )
@@ -485,19 +472,6 @@ def test_mixed_attentions_and_texts_raise(draw, given, encoder_and_tokenizer):
     arguments, options = given(*encoder_and_tokenizer)
     with pytest.raises(TypeError, match=r"pass \(model, tokenizer, sentence_a, .*\(attention, tokens, "):
         draw(*arguments, **options)
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (torch.nn.Linear(2, 2), "do not support a Linear.*of transformers.*head_view"),
-        (BertModel(BertConfig(**TINY)), "ids up to 30521, but the model has 50 token embeddings"),
-        (TransformerEncoder(BertConfig(**TINY)), "30522 tokens .*vocab_size is 50: load both from the same checkpoint"),
-    ],
-)
-def test_neuron_view_of_unsupported_model_raises(model, message, tokenizer):
-    with pytest.raises(ValueError, match=f"(?s){message}"):
-        neuron_view(model, tokenizer, "[CLS]")
 
 
 COMMENT = re.compile(r"(?m)/\*[\s\S]*?\*/|(?:^|\s)//.*$")
