@@ -5,7 +5,6 @@ import inspect
 import json
 import math
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import bertviz
@@ -13,7 +12,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.helpers import ROOT, TINY, data_of, project_paths, tiny_tokenizer
+from tests.helpers import TINY, data_of, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from views import head_view, inputs, model_view, neuron_view, sentence_view
@@ -329,24 +328,6 @@ def test_arguments_without_a_meaning_are_refused_by_name(draw, argument, instead
         draw(None, **{argument: 1})
 
 
-def test_page_has_a_viewport_for_phones(pair):
-    assert (
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        in head_view(pair.attention, pair.tokens).page
-    )
-
-
-def test_save_is_atomic(tmp_path, pair):
-    path = tmp_path / "view.html"
-    path.write_text("before")
-    broken = head_view(pair.attention, pair.tokens)
-    object.__setattr__(broken, "page", "half\ud800")  # cannot be encoded
-    with pytest.raises(UnicodeEncodeError):
-        broken.save(path)
-    assert path.read_text() == "before"
-    assert [file.name for file in tmp_path.iterdir()] == ["view.html"]
-
-
 def test_attentions_without_the_axis_of_the_batch_are_taken(pair):
     plain = [layer[0] for layer in pair.attention]
     assert head_view(plain, pair.tokens).page == head_view(pair.attention, pair.tokens).page
@@ -474,9 +455,6 @@ def test_mixed_attentions_and_texts_raise(draw, given, encoder_and_tokenizer):
         draw(*arguments, **options)
 
 
-COMMENT = re.compile(r"(?m)/\*[\s\S]*?\*/|(?:^|\s)//.*$")
-
-
 @pytest.mark.parametrize(
     ("package", "version", "error", "message"),
     [
@@ -488,19 +466,6 @@ COMMENT = re.compile(r"(?m)/\*[\s\S]*?\*/|(?:^|\s)//.*$")
 def test_missing_package_or_other_version_raises(package, version, error, message):
     with pytest.raises(error, match=message):
         views_page.package_text(package, "bertviz/head_view.js", version)
-
-
-def test_comments_name_files_that_exist():
-    sources = [path for folder in ("views", "explorer") for path in (ROOT / folder).rglob("*.*")]
-    comments = [
-        found
-        for path in sources
-        if path.suffix in (".css", ".js")
-        for found in COMMENT.findall(path.read_text("utf-8"))
-    ]
-    named = {name for comment in comments for name in re.findall(r"[\w-]+\.(?:js|css|html|py|toml)\b", comment)}
-    assert len(named) > 5
-    assert named - {Path(name).name for name in project_paths()} == {"require.js"}  # which bertviz would fetch
 
 
 def test_packed_numbers_keep_four_digits():
