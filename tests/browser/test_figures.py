@@ -105,7 +105,7 @@ def test_hostile_names_in_a_frame_are_shown_and_run_nothing(page, tmp_path, name
     named = inside.locator("#figure [aria-label]").evaluate_all("(all) => all.map((e) => e.ariaLabel)")  # of cut names
     text = " ".join([inside.locator("#figure").text_content(), *named])
     assert all(part in text or visible(part) in text for part in HOSTILE)
-    assert inside.locator("#figure img, #figure script").count() == 0
+    assert inside.locator("img, #figure script, h1 *").count() == 0
     assert page.locator("body script").count() == 0
     assert page.heard == []
     drawing = (figures.FOLDER / f"{name}.js").read_text("utf-8")

@@ -128,13 +128,7 @@ def test_hostile_text_is_text(encoder, tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("a " * 15,), "17 tokens, but the model has 16 positions"),
-        (("",), "sentence A is empty"),
-        ((None,), "sentence_a must be one string, got None"),
-        (("a", 3), "sentence_b must be one string, got 3"),
-    ],
+    ("arguments", "message"), [(("",), "sentence A is empty"), (("a", 3), "sentence_b must be one string, got 3")]
 )
 def test_invalid_first_arguments_raise(model, arguments, message):
     with pytest.raises(ValueError, match=message):
