@@ -35,7 +35,6 @@ from tests.texts import WORDS, generated_strings, in_words, telling_characters
 from utils.search import embed
 from views.figures import splitting_rules, vocabulary_lines
 from views.page import own_text
-from views.why_near import shares_of_cosine
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"

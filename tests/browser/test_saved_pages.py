@@ -12,7 +12,7 @@ from PIL import Image
 from tests.browser import reader
 from tests.browser.figure_examples import FIGURES, NAMES, SHOWN, open_figure
 from tests.families import FAMILIES, byte_level, sharp_model
-from views import head_view, model_view, neuron_view, sentence_view, why_near
+from views import head_view, model_view, neuron_view, sentence_view
 
 USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
 CELL = reader.SQUARES
@@ -139,20 +139,6 @@ def test_hostile_tokens_of_a_foreign_vocabulary_in_a_sentence(page, foreign, tmp
     assert page.locator("h1").text_content().startswith("“<script>alert(1)</script>” looks most at ")
     assert "“<script>alert(1)</script>” gives " in page.locator("#say").inner_text()
     assert page.locator("img, #figure script, #figure b, h1 *, #say *").count() == 0
-    assert page.heard == []
-
-
-def test_hostile_tokens_of_a_foreign_vocabulary_in_why_near(page, foreign, tmp_path):
-    view = why_near(*foreign, "".join(FOREIGN), "</script>\u202eabc", control="\x1b[31mred\x1b[0m")
-    page.goto(view.save(tmp_path / "view.html").as_uri())
-    words = page.locator(".near .word")
-    named = words.evaluate_all("(all) => all.map((e) => e.ariaLabel)")
-    labels = [label.rsplit(" ", 4)[0] for label in named if label.endswith(" of the cosine")]
-    assert {"</script>", "\\u202eabc", "\\u200b", "🙂"} <= set(labels)
-    words.first.focus()
-    page.keyboard.press("ArrowDown")
-    assert page.locator("#say").inner_text().startswith("“<script>alert(1)</script>” with all tokens")
-    assert page.locator("img, #figure script, #figure b").count() == 0
     assert page.heard == []
 
 
