@@ -119,6 +119,7 @@ def test_steps_play_until_the_end_or_a_readers_hand(browser, tmp_path, name):
         page.clock.install()
         open_figure(page, FIGURES[name].make(NAMES), tmp_path)
         play, slider = page.locator(".steps button").first, page.locator(".steps input")
+        slider.press("Home")
         play.click()
         page.clock.run_for(2100)
         assert slider.input_value() == "3"
