@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
+from copy import deepcopy
+from math import ceil
 from pathlib import Path
 
 import sphinx_revealjs
@@ -14,9 +16,18 @@ from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from publish.notebooks import BOX, NOTEBOOKS, OUR_VERSION_BLOCK, REMOVE_INPUT, notebook_paths, number_of, reveals_answer
+from publish.notebooks import (
+    BOX,
+    NO_GUESS,
+    NOTEBOOKS,
+    OUR_VERSION_BLOCK,
+    REMOVE_INPUT,
+    notebook_paths,
+    number_of,
+    reveals_answer,
+)
 from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, units
-from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
+from publish.website import BUILD, HEADING, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
@@ -24,12 +35,16 @@ LARGER_TEXT = WEB / "slides" / "larger_text.py"
 # a class reads an answer on the slide; our version of an exercise is left out
 FOLD = re.compile(r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL)
 GUESS = re.compile(r" (?:Type|Write) your guess in place of `None`(?:\.|(:))")  # the class says it
+GOALS = re.compile(r"^\*\*(You will be able to)\*\*")  # a heading of its own on a slide
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
-COLUMNS, LINES, LONGER = 82, 16, 3  # what fits on a slide with some output; lines that narrower code may add
-WORDS = 60  # of a text on a slide; the lecturer says the rest
+COLUMNS, LINES = 82, 22  # what fits on a slide with code only
+MOST = 80  # words on a slide, with code and output; the lecturer says the rest of a longer text
 SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z*\"“(])")
 KEPT = re.compile(r"#|!\[|\$\$|\||```|<|[-*] |\d\. ")  # how a block begins that stays whole
-COMMENT = re.compile(r"\s+# [^'\"]*$")  # left out where it would break its line
+BLOCKS = re.compile(r"(?<=\n)(?=\n|[-*] |\d\. )")  # where a text may be divided, before an empty line or a point
+TAG = re.compile(r"<[^>]*>|!\[[^]]*\]")
+# what is left out where it would break a line: a comment, and then what is printed, since the output shows it
+LEFT_OUT = {re.compile(r"\s+# [^'\"]*$"): "", re.compile(r"(?<=\bprint\().*(?=\)$)"): "..."}
 
 
 def read_for_slides(copy: Path, views: Path):
@@ -40,33 +55,40 @@ def read_for_slides(copy: Path, views: Path):
     for cell in notebook.cells:
         drawn = any({"image/png", "text/html"} & output.get("data", {}).keys() for output in cell.get("outputs", []))
         if drawn or (reveals_answer(cell) and cell.outputs):
-            cell.metadata.tags = [*{*cell.metadata.get("tags", []), REMOVE_INPUT}]  # its output needs the room
-    following = [cell.metadata.slideshow.slide_type for cell in notebook.cells[1:]] + ["slide"]
-    for cell, then in zip(notebook.cells, following, strict=True):
+            hide_code(cell)  # its output needs the room
         if cell.cell_type == "markdown":
             text = relink(cell.source, "notebooks", lambda path: False)
             text = FOLD.sub("", OUR_VERSION_BLOCK.sub("", BOX.sub(r"\1", text)))  # the cell itself shows its answer
-            cell.source = GUESS.sub(lambda found: " Your guess:" if found[1] else "", text)
+            text = GUESS.sub(lambda found: " Your guess:" if found[1] else "", text)
+            cell.source = GOALS.sub(r"## \1", text)
         else:
-            lines = cell.source.splitlines()
-            cell.source = "\n".join(COMMENT.sub("", line) if len(line) > COLUMNS else line for line in lines)
-            if cell.metadata.slideshow.slide_type in STARTS_A_SLIDE and then != "-":  # alone on its slide
-                cell.source = narrower(cell.source)
+            cell.source = narrower("\n".join(map(shorter, cell.source.splitlines())))
     return notebook
 
 
+def hide_code(cell) -> None:
+    """Show the output of a cell without its code."""
+    cell.metadata.tags = [*{*cell.metadata.get("tags", []), REMOVE_INPUT}]
+
+
+def shorter(line: str) -> str:
+    """Return a line of code without what would break it at `COLUMNS`."""
+    for pattern, instead in LEFT_OUT.items():
+        line = pattern.sub(instead, line) if len(line) > COLUMNS else line
+    return line
+
+
 def narrower(code: str) -> str:
-    """Return code broken at `COLUMNS` where Python breaks it, unless that makes it much longer."""
+    """Return code broken at `COLUMNS` where Python breaks it, unless that takes more than `LINES`."""
     if max(map(len, code.splitlines()), default=0) <= COLUMNS:
         return code
     command = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={COLUMNS}", "-"]
     done = subprocess.run(command, input=code, capture_output=True, text=True, encoding="utf-8", check=True)
-    lines = done.stdout.count("\n")
-    return done.stdout.rstrip() if lines <= min(LINES, len(code.splitlines()) + LONGER) else code
+    return done.stdout.rstrip() if done.stdout.count("\n") <= LINES else code
 
 
 def shorten(notebook) -> None:
-    """Move what a text says after `WORDS` words to the notes; formulas, lists, pictures and what is bold stay."""
+    """Move what a text says after `MOST` words to the notes; formulas, lists, pictures and what is bold stay."""
     cells = []
     for cell in notebook.cells:
         cells.append(cell)
@@ -78,12 +100,80 @@ def shorten(notebook) -> None:
             for part in [block] if KEPT.match(block) else SENTENCE.split(block):
                 if not (stays := KEPT.match(block) or part.startswith("**") or "?**" in part):
                     words += len(part.split())
-                (here if stays or words <= WORDS else told).append(part)
+                (here if stays or words <= MOST else told).append(part)
             shown.append(" ".join(here))
         if told and "".join(shown).count("**") % 2 == 0:
             cell.source = "\n\n".join(filter(None, shown))
             cells.append(new_markdown_cell(" ".join(told), metadata={"slideshow": {"slide_type": "notes"}}))
     notebook.cells = cells
+
+
+def count_words(*cells) -> int:
+    """Count the words that cells show on a slide, each of which has a letter: text, code, output and the sentence."""
+    shown = [cell.metadata.get("slideshow", {}).get("sentence", "") for cell in cells]
+    for cell in cells:
+        if cell.cell_type == "markdown" or REMOVE_INPUT not in cell.metadata.get("tags", []):
+            shown.append(re.sub(r"(?<=\])\([^)]*\)", "", cell.source))
+        for data in (output.get("data", {}) | {"": output.get("text", "")} for output in cell.get("outputs", [])):
+            drawn = "image/png" in data or "image/svg+xml" in data or "<iframe" in data.get("text/html", "")
+            shown += [] if drawn else [data[""], data.get("text/html", data.get("text/plain", ""))]
+    return sum(any(map(str.isalpha, word)) for text in shown for word in TAG.sub(" ", text).split())
+
+
+def divide(notebook) -> None:
+    """Start a new slide where one would have more than `MOST` words."""
+    cells, words = [], 0
+    for cell in (part for whole in notebook.cells for part in parts_of(whole)):
+        if cell.metadata.slideshow.slide_type not in ("notes", "skip"):
+            words += count_words(cell)
+            if words > MOST and cell.metadata.slideshow.slide_type not in STARTS_A_SLIDE:
+                cell.metadata.slideshow.slide_type = "subslide"
+            elif words <= MOST and cell.source.startswith(NO_GUESS):
+                cell.metadata.slideshow.slide_type = "-"  # below its question
+            if cell.metadata.slideshow.slide_type in STARTS_A_SLIDE:
+                words = count_words(cell)
+        cells.append(cell)
+    notebook.cells = cells
+
+
+def parts_of(cell) -> list:
+    """Return a cell, or the parts of one that doesn't fit: code and output, or blocks, points and rows of a text."""
+    whole, output = count_words(cell), "".join(output.get("text", "") for output in cell.get("outputs", []))
+    fits = whole <= MOST and (cell.source + output).count("\n") < LINES
+    if cell.metadata.slideshow.slide_type in ("notes", "skip") or fits:
+        return [cell]
+    parts = [deepcopy(cell)]
+    if cell.cell_type == "code":
+        parts[0].outputs = []
+        hide_code(cell)
+        parts = [part for part in (*parts, cell) if part is cell or 0 < count_words(part) <= MOST]
+    else:
+        parts[0].source = ""
+        for block in blocks(cell.source):
+            words = count_words(parts[-1])
+            full = words >= whole / ceil(whole / MOST) or words + count_words(new_markdown_cell(block)) > MOST
+            if full and not HEADING.fullmatch(parts[-1].source.strip()):
+                parts.append(deepcopy(cell))
+                parts[-1].source = ""
+            parts[-1].source += block
+    for part in parts[:-1]:
+        part.metadata.slideshow.pop("sentence", None)
+    for number, part in enumerate(parts[1:], 2):
+        part.metadata.slideshow.slide_type, part.id = "subslide", f"{part.id}-{number}"
+    return parts
+
+
+def blocks(text: str) -> list[str]:
+    """Return the blocks and points of a text, and the sentences or two halves of the table where one is long."""
+    found = []
+    for block in BLOCKS.split(text):
+        rows, long = block.strip("\n").split("\n"), count_words(new_markdown_cell(block)) > 0.75 * MOST
+        if long and rows[0].startswith("|"):
+            halves = rows[: len(rows) // 2 + 1], [*rows[:2], *rows[len(rows) // 2 + 1 :]]
+            found += ["\n\n" + "\n".join(half) + "\n" for half in halves]
+        else:
+            found += re.split(r"(?<=[.!?] )(?=[A-Z*])", block) if long else [block]
+    return found
 
 
 def add_sentences(notebook) -> None:
@@ -141,6 +231,7 @@ def make_slides(copy: Path, folder: Path, by: str = "", own: str = "") -> Path:
     notebook = read_for_slides(copy, folder / "views")
     show_exercises(notebook)
     shorten(notebook)
+    divide(notebook)
     add_sentences(notebook)
     add_notes(notebook, number_of(copy))
     if own.strip():

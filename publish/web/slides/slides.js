@@ -3,7 +3,8 @@
 
 const SLIDE = { width: 1280, height: 720 };
 const RUNNING = 32; // height of the line that repeats the current heading
-const NUMBER = 120; // width of the slide's number, next to that line
+const SENTENCE = 76; // height of a sentence of two lines in its place
+const SIZES = ["44px", "36px"]; // of text where there is room; slides.css has the smallest, and the size of code
 const LEGIBLE = 0.86; // scale of a figure at which 10-point text is 24 pixels high (larger_text.py)
 // The minimum height to which a larger figure, diagram or view may shrink
 const PICTURE = { png: 640, svg: 480, frame: 640 };
@@ -24,8 +25,10 @@ function hang() {
 const kindOf = (picture) =>
   picture.matches("iframe") ? "frame" : /^data:image\/svg|\.svg$/.test(picture.src) ? "svg" : "png";
 
+const sentenceOf = (slide) => [...slide.querySelectorAll("aside .sentence")].at(-1)?.textContent ?? "";
+
 // The height available on a slide, less the line that repeats the heading if the slide has none.
-const roomOn = (slide) => SLIDE.height - (headings(slide).length ? 0 : RUNNING);
+const roomOn = (slide) => SLIDE.height - (headings(slide).length ? 0 : sentenceOf(slide) ? SENTENCE : RUNNING);
 
 // The height of a slide at the smallest text size and the minimum height of its pictures.
 function heightOf(slide) {
@@ -69,39 +72,12 @@ function part(slide) {
   for (const one of parts) {
     if (one.matches("aside") || !slide.childElementCount) last.append(one);
     else {
-      last.after(Object.assign(document.createElement("section"), { className: "part" }));
+      last.after(document.createElement("section"));
       last = last.nextElementSibling;
+      one.classList.remove("fragment"); // the first element of a slide is always visible
       last.append(one);
     }
   }
-}
-
-// Merge a slide with the next one of its section if both fit, so that a question is next to its figure. The merged
-// content appears at the next step, unless it was split from the same slide.
-function gather() {
-  document.body.classList.add("measuring");
-  leaves().forEach(part);
-  const heights = new Map(leaves().map((slide) => [slide, heightOf(slide)]));
-  for (const slide of leaves()) {
-    const room = roomOn(slide);
-    let next = slide.nextElementSibling;
-    while (slide.isConnected && next && !headings(next).length && heights.get(slide) + heights.get(next) <= room) {
-      const step = slide.lastElementChild,
-        isPart = next.matches(".part");
-      if (isPart && step?.matches("div.fragment"))
-        step.append(...next.childNodes); // never before the content it belongs to
-      else {
-        const joined = Object.assign(document.createElement("div"), { className: isPart ? "" : "fragment" });
-        joined.append(...next.childNodes);
-        slide.append(joined);
-      }
-      heights.set(slide, heights.get(slide) + heights.get(next));
-      next.remove();
-      next = slide.nextElementSibling;
-    }
-    slide.firstElementChild?.classList.remove("fragment"); // the first element of a slide is always visible
-  }
-  document.body.classList.remove("measuring");
 }
 
 // Repeat the current heading at the top of a slide without a heading. At the last key press, the sentence that matters
@@ -109,41 +85,19 @@ function gather() {
 function nameSections() {
   let title = "";
   for (const slide of leaves()) {
-    const own = headings(slide);
-    const running = Object.assign(document.createElement("p"), { className: "running" });
-    const finding = [...slide.querySelectorAll("aside .sentence")].at(-1)?.textContent ?? "";
-    const [first, last] = [own.length ? "" : title, finding].map((text) =>
-      Object.assign(document.createElement("span"), { textContent: text }),
-    );
-    running.append(first, last);
-    if (!own.length) slide.prepend(running);
-    else if (finding && heightOf(slide) + RUNNING <= SLIDE.height) own.at(-1).after(running);
-    if (!finding || !running.isConnected || last.offsetWidth > running.clientWidth - NUMBER) last.remove();
-    else {
-      const steps = [...slide.querySelectorAll(".fragment"), last];
-      steps.forEach((step, at) => step.setAttribute("data-fragment-index", at));
-      last.className = "fragment";
+    const own = headings(slide).at(-1),
+      finding = sentenceOf(slide);
+    const heading = own ?? Object.assign(document.createElement("p"), { className: "running", textContent: title });
+    if (!own) slide.prepend(heading);
+    if (finding) {
+      const both = Object.assign(document.createElement("div"), { className: "heading" });
+      const last = Object.assign(document.createElement("p"), { className: "sentence", textContent: finding });
+      heading.replaceWith(both);
+      both.append(heading, last);
+      [...slide.querySelectorAll(".fragment"), last].forEach((step, at) => step.setAttribute("data-fragment-index", at));
+      last.classList.add("fragment");
     }
-    if (own.length && !last.isConnected) running.remove();
-    title = own.at(-1)?.textContent ?? title;
-  }
-}
-
-// Set the largest of these sizes at which the slide fits and no further line of code wraps. Lines may wrap on a slide
-// that uses less than two fifths of its height.
-function grow(slide, sizes, set) {
-  const code = [...slide.querySelectorAll("pre")];
-  const lines = () =>
-    code.reduce((sum, one) => sum + Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).fontSize)), 0);
-  set("");
-  const before = lines();
-  let used = slide.scrollHeight;
-  for (const size of sizes) {
-    set(`${size}px`);
-    if (slide.scrollHeight > SLIDE.height || (lines() > before && used >= SLIDE.height * 0.4)) {
-      return set(size > sizes[0] ? `${size - 2}px` : "");
-    }
-    used = slide.scrollHeight;
+    title = own?.textContent ?? title;
   }
 }
 
@@ -163,21 +117,19 @@ function enlarge(frame, room) {
   frame.style.width = "100%";
 }
 
-// Enlarge the text, then the code, and never shrink either; pictures and views share the remaining height.
+// Take the largest size of text at which all fits, with pictures the smallest; these and views share the remaining height.
 function fit(slide) {
   // without the hidden stills of views
   const pictures = [...slide.querySelectorAll("img, iframe")].filter((one) => one.offsetHeight);
   for (const frame of slide.querySelectorAll("iframe")) frame.style.width = "100%";
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
-  if (!pictures.length) {
-    slide.style.setProperty("--code", "");
-    grow(slide, [28, 30, 32, 34, 36, 38, 40, 42, 44, 46], (size) => {
-      slide.style.fontSize = size;
-    });
-    grow(slide, [26, 28, 30, 32, 34, 36, 38, 40], (size) => {
-      slide.style.setProperty("--code", size);
-    });
-  }
+  const broken = () => [...slide.querySelectorAll("pre")].some((code) => code.scrollWidth > code.clientWidth);
+  slide.classList.add("fitting");
+  slide.style.fontSize = SIZES.find((size) => {
+    slide.style.fontSize = size;
+    return !pictures.length && !broken() && slide.scrollHeight <= SLIDE.height;
+  }) ?? "";
+  slide.classList.remove("fitting");
   const over = (slide.scrollHeight - SLIDE.height) / pictures.length;
   if (over > 0) for (const one of pictures) one.style.maxHeight = `${Math.max(160, one.offsetHeight - over)}px`;
   if (pictures.length === 1 && pictures[0].matches("iframe")) enlarge(pictures[0], pictures[0].offsetHeight - over);
@@ -214,8 +166,8 @@ function shareKeys({ target: frame }) {
 async function start() {
   await Promise.all([...document.querySelectorAll(".slides img")].map((one) => one.decode()));
   hang();
-  gather();
   document.body.classList.add("measuring");
+  leaves().forEach(part);
   nameSections();
   document.body.classList.remove("measuring");
   Reveal.on("ready", ({ currentSlide }) => fit(currentSlide));
