@@ -195,11 +195,9 @@ function paint(widths, tests, goal) {
 // Of each word, one lane: as wide as its turn.
 function drawTurns(widths, { middle, x, scale }) {
   names.forEach((_, i) => {
-    for (let layer = 0; layer < L; layer++) {
-      const [a, b] = [widths[layer][i] * scale, widths[layer + 1][i] * scale];
-      const d = bandPath(x(layer), x(layer + 1), [middle[i] - a / 2, a], [middle[i] - b / 2, b]);
-      add(drawing, "path", { class: i === state.word ? "lane own" : "lane", d, "data-word": i });
-    }
+    const ends = widths.map((row) => [middle[i] - (row[i] * scale) / 2, row[i] * scale]);
+    const d = ends.slice(1).map((end, layer) => bandPath(x(layer), x(layer + 1), ends[layer], end));
+    add(drawing, "path", { class: i === state.word ? "lane own" : "lane", d: d.join(""), "data-word": i });
   });
 }
 
