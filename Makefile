@@ -170,7 +170,7 @@ lint: style  ## check style, that the notebooks contain the definitions of utils
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-bench: $(DEV_INSTALLED)  ## measure speed against other libraries, for benchmarks/results.md (BENCH=classifier, search, explorer or rivals)
+bench: $(DEV_INSTALLED)  ## measure speed against other libraries, for benchmarks/results.md (or BENCH=rivals)
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with views and answers (opens without a server; explorer.html and type_bert.html need one, and npm)

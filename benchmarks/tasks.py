@@ -12,7 +12,6 @@ from torch import Tensor
 from transformers import BertForSequenceClassification, BertModel, DataCollatorWithPadding, Trainer, TrainingArguments
 
 from benchmarks.baselines import forward_contestants, limit, random_bert, require_agreement
-from benchmarks.classifier import trainer_data
 from benchmarks.timing import OURS, Work
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
@@ -22,7 +21,7 @@ from utils.support.batches import collate, sorted_batches, token_ids
 from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.support.datasets import Examples, reviews
 from utils.tokenization import WordPieceTokenizer
-from utils.training import compute_logits, fine_tune
+from utils.training import fine_tune
 
 TRAINER, SENTENCE_TRANSFORMERS = "transformers, Trainer's defaults", "sentence-transformers"
 SORTED, UNSORTED = "transformers, sorted by length", "transformers, as they come"
@@ -107,31 +106,6 @@ def embed_with_transformers(texts: list[str], model: BertModel, tokenizer, paddi
         mean_pooling(model(**batch).last_hidden_state, batch["attention_mask"])
 
 
-def predict_works(device: str) -> Iterator[Work]:
-    """Yield predicting 1,024 tokenized reviews with the embedded checkpoint, as `predict` does and packed."""
-    model = TransformerForSequenceClassification.from_checkpoint(num_labels=2).to(device)
-    rows = token_ids(reviews().train.texts[:1024], load_tokenizer(), 512)
-    contestants = {OURS: lambda: compute_logits(model, rows, 64)}
-    contestants |= {
-        f"{OURS}, packed, {size} texts at a time": lambda size=size: packed_logits(model, rows, size)
-        for size in (32, 64)
-    }
-    results = [run() for run in contestants.values()]
-    assert all((logits - results[0]).abs().max() < 1e-4 for logits in results)
-    yield Work(f"predict {len(rows):,} reviews", contestants, 9)
-
-
-@torch.inference_mode()
-def packed_logits(model: TransformerForSequenceClassification, rows: list[list[int]], size: int) -> Tensor:
-    """Compute logits as `compute_logits` does, with packed batches."""
-    logits = torch.empty(len(rows), model.config.num_labels)
-    for numbers in sorted_batches(rows, size, max_padding=1):
-        batch = collate([rows[number] for number in numbers], model.classifier.weight.device)
-        pooled = torch.tanh(model.pooler(encode_packed(model.encoder, **batch)[:, 0]))
-        logits[numbers] = model.classifier(pooled).cpu()
-    return logits
-
-
 def fine_tuning_works(device: str) -> Iterator[Work]:
     """An epoch over 480 reviews in batches of 32, tokenizing included; the embedded checkpoint."""
     transformers.utils.logging.set_verbosity_error()
@@ -148,7 +122,8 @@ def fine_tuning_works(device: str) -> Iterator[Work]:
 
 def train_with_trainer(model: BertForSequenceClassification, tokenizer, train: Examples) -> None:
     """Train an epoch with Trainer's defaults, except for the batch size, which is ours."""
-    data = trainer_data(train, tokenizer)
+    rows = token_ids(train.texts, tokenizer, 512)
+    data = [{"input_ids": row, "labels": label} for row, label in zip(rows, train.labels, strict=True)]
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder,

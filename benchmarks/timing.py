@@ -52,12 +52,8 @@ def ratios(seconds: dict[str, list[float]], name: str, ours: str = OURS) -> list
     return [mine / theirs for mine, theirs in zip(seconds[ours], seconds[name], strict=True)]
 
 
-def fastest_of(seconds: dict[str, list[float]], counts: Callable[[str], bool]) -> str:
-    """Return the contestant with the smallest median among those that count."""
-    return min(filter(counts, seconds), key=lambda name: statistics.median(seconds[name]))
-
-
 def over_fastest(seconds: dict[str, list[float]]) -> tuple[str, float]:
     """Return the peer with the smallest median, and the median ratio of our time to its."""
-    fastest = fastest_of(seconds, lambda name: not name.startswith(OURS) and name != LIMIT)
+    peers = [name for name in seconds if not name.startswith(OURS) and name != LIMIT]
+    fastest = min(peers, key=lambda name: statistics.median(seconds[name]))
     return fastest, statistics.median(ratios(seconds, fastest))

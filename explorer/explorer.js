@@ -5,7 +5,8 @@ const { H, L, A } = DATA.sizes,
   SIZES = { ...DATA.sizes, D };
 const by = (id) => document.getElementById(id);
 const followed = { ...DATA.shown };
-let wish = null; // the token that the reader chose: { word, place }, where place is its position
+let wish = null, // the token that the reader chose: { word, place }, where place is its position
+  choseHead = false;
 let tour;
 const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers, DATA.saved.half) };
 let shown = SAVED;
@@ -78,7 +79,7 @@ const headName = (i) => `layer ${Math.floor(i / A)}, head ${i % A}`;
 function fillHeads(host, paint) {
   const squares = Array.from({ length: L * A }, (_, i) => radio(headName(i), element("canvas")));
   host.style.setProperty("--heads", A);
-  makeChoice(host, squares, A, (i) => follow({ layer: Math.floor(i / A), head: i % A }));
+  makeChoice(host, squares, A, (i) => chooseHead({ layer: Math.floor(i / A), head: i % A }));
   const palette = colours();
   squares.forEach((square, i) => {
     square.title = square.ariaLabel;
@@ -114,9 +115,9 @@ function keptToken(tokens) {
   return (wish && find(wish, tokens)) ?? find(now, tokens) ?? Math.max(first, 0);
 }
 
-// Redraw everything that depends on the text
-function showText(next) {
-  followed.token = keptToken(next.tokens);
+// Redraw everything that depends on the text, and follow `start` in it, if that is given
+function showText(next, start = {}) {
+  Object.assign(followed, { token: keptToken(next.tokens) }, start);
   shown = next;
   const { tokens, ids, types } = shown;
   const chips = tokens.map((token, i) => {
@@ -208,6 +209,11 @@ function follow(choice) {
 function chooseToken(token) {
   wish = { word: shown.tokens[token], place: token };
   follow({ token });
+}
+
+function chooseHead(choice) {
+  choseHead = true;
+  follow(choice);
 }
 
 // Put the numbers of the followed token into sentences
@@ -315,7 +321,7 @@ async function send(upwards = false) {
     const next = await through(texts, () => turn !== asked); // the reader may have gone on typing
     if (!next) return;
     isOwn = true;
-    showText(next);
+    showText(next, upwards && !wish && !choseHead ? startOf(next) : {});
     if (upwards && by("opening").getBoundingClientRect().top < 0) by("opening").scrollIntoView();
     say(`${next.tokens.length} tokens, computed here in ${next.seconds.toFixed(2)} s.`);
   } catch (error) {
@@ -329,12 +335,12 @@ function start() {
   fillSelect(
     by("layer"),
     Array.from({ length: L }, (_, i) => i),
-    (layer) => follow({ layer }),
+    (layer) => chooseHead({ layer }),
   );
   fillSelect(
     by("head"),
     Array.from({ length: A }, (_, i) => i),
-    (head) => follow({ head }),
+    (head) => chooseHead({ head }),
   );
   const examples = DATA.examples.map(([first, second]) => {
     const button = element("button", { type: "button" }, [first, second].filter(Boolean).join(" / "));

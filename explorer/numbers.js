@@ -49,6 +49,27 @@ function wordsOf(tokens) {
   return { ids: [ids], names: [names] };
 }
 
+// What to follow first in a text: the largest weight from a word to another one that is not its neighbour, if there is
+// one. Many heads look at a neighbour, and most at [CLS].
+function startOf({ tokens, attentions }) {
+  const size = tokens.length,
+    isWord = tokens.map((token) => /^[^[]*[\p{L}\p{N}]/u.test(token));
+  let best = {},
+    most = 0;
+  attentions.forEach((weight, at) => {
+    const key = at % size,
+      row = Math.floor(at / size),
+      token = row % size;
+    if (!isWord[key] || !isWord[token] || key === token) return;
+    const worth = weight + (Math.abs(key - token) > 1);
+    if (worth <= most) return;
+    const head = Math.floor(row / size);
+    most = worth;
+    best = { token, layer: Math.floor(head / A), head: head % A };
+  });
+  return best;
+}
+
 // rows · columnsᵀ, or rows · matrix with `across`, as in notebook 03
 function product(left, right, inner, across = false) {
   const rows = left.length / inner,

@@ -11,7 +11,7 @@ from views import head_view, model_view, neuron_view
 
 IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
 PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”
-HEAD = """hover: [data-token=L8] | 0 -23: #filter | -24 0: [data-token=L8] .room | 24 0: [data-token=R0] .number
+HEAD = """hover: [data-token=L8] | 0 -23: #filter | -24 0: [data-token=L8] .room | 30 0: [data-token=R0] .number
 | 0 0: .chosen .ribbon >> nth=1 | -16 0: [data-token=R3] .node | 0 22: .heads .cell >> nth=30
 | 0 22: .heads .last >> nth=6"""
 # Smaller squares leave room for the enlarged head to their right, so that its letters are large enough on a slide.
@@ -19,7 +19,7 @@ MODEL = """run: SIDE.most = 44, CELL.most = 20 | click: [aria-label='layer 2, he
 | 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
 | -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 104 0: g.detail .token >> nth=8"""
 NEURON = """0 -23: #layer | 78 0: #query | -60 0: .sums .query >> nth=0 | -88 0: .sums .number >> nth=3
-| 0 -16: .block.marked >> nth=3 | -32 0: .score >> nth=3 | 0 -17: .sums .weight >> nth=3"""
+| 0 -16: .block.marked >> nth=3 | -32 0: .score >> nth=3 | -30 0: .sums .weight >> nth=3"""
 VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, a script, or a mark's offset
     "head": (head_view, {"layer": 2, "heads": [4]}, 960, 2, HEAD),
     "model": (model_view, {}, 970, 2, MODEL),

@@ -201,6 +201,18 @@ def extract_views(notebook, name: str, folder: Path) -> list[str]:
     return shown
 
 
+def first_picture_first(cells: list) -> list:
+    """Return a page's cells with what one runs or reads before the first section at its end, if that has a picture."""
+    sections = [at for at, cell in enumerate(cells) if cell.source.startswith("## ")]
+    if len(sections) < 2 or "![" in cells[0].source:
+        return cells
+    begin, end = sections[:2]
+    data = [output.get("data", {}) for cell in cells[begin:end] for output in cell.get("outputs", [])]
+    if not any(PNG in each or "<iframe" in each.get("text/html", "") for each in data):
+        return cells
+    return [cells[0], *cells[begin:end], *cells[1:begin], *cells[end:]]
+
+
 def anchor(heading: str) -> str:
     """Return the anchor of a heading, the same on the site as in JupyterLab and on GitHub."""
     return heading.replace(" ", "-")
@@ -275,6 +287,7 @@ def write_sources(copies: list[Path], readme: Path, source: Path, images: Path, 
         link = NPM_PAGES[EXPLORER][1].format("../" * place.count("/")) if EXPLORER in extras else ""
         notebook = read_for_display(path, above_boxes=link)
         shown = extract_views(notebook, path.stem, views)
+        notebook.cells = first_picture_first(notebook.cells)
         if place.startswith("notebooks/00"):  # not its proofs and solutions
             opening = next(iter(shown), "")
         folder = str(Path(place).parent)

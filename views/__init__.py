@@ -25,7 +25,6 @@ from views.figures import (
 from views.page import View
 from views.path import path_view
 from views.sentence import sentence_view
-from views.why_near import why_near
 from views.words import whole_words
 
 __all__ = [
@@ -46,5 +45,4 @@ __all__ = [
     "split_and_merge",
     "sum_and_scale",
     "whole_words",
-    "why_near",
 ]

@@ -11,13 +11,13 @@ from views.draw import head_view, model_view, neuron_view
 from views.inputs import check_indices
 from views.models import check_model, tokenize_for_view
 from views.page import View
+from views.path import path_view
 from views.sentence import sentence_view
-from views.why_near import why_near
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SENTENCE = "The animal didn't cross the street because it was too tired."
 LAYER, HEAD = 3, 1  # of the embedded checkpoint, where "it" looks at "animal"
-VIEWS = ("head view", "sentence view", "model view", "neuron view", "why near")
+VIEWS = ("head view", "sentence view", "model view", "neuron view", "path view")
 WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
 BELOW = "In a running notebook, boxes for your own sentences appear here."
 
@@ -33,7 +33,7 @@ def explore(
 ) -> "SentenceBoxes":
     """Show boxes for one or two sentences and a choice of views, which are drawn again after each Enter.
 
-    The last choice, `why_near`, needs two sentences. Choices made in a view carry over to the next. Errors in a typed
+    The path view takes one sentence. Choices made in a view carry over to the next. Errors in a typed
     sentence are shown under the boxes, and the last view remains. `.view` is the current view, with a `.save(path)`.
 
     Parameters:
@@ -79,10 +79,10 @@ class SentenceBoxes:
             self.view = model_view(*text)
         elif self.kind.value == "neuron view":
             self.view = neuron_view(*text, layer=self.layer, head=self.head)
-        elif not sentence_b:
-            raise ValueError("this view compares two texts: type a second one as sentence B")
+        elif sentence_b:
+            raise ValueError("the path view shows one text: empty sentence B")
         else:
-            self.view = why_near(*text)
+            self.view = path_view(*text[:3])
         self.tokens.value = token_list(read.tokens, read.inputs["input_ids"][0].tolist())
         self.frame.value = self.view._repr_html_()
 

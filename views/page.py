@@ -60,7 +60,7 @@ MODEL_VIEW = Kind(
     {"order": ("Sorted by", {"layer": "layer and head", "kinds": "what they look at"})},
     [],
     "which token looks at which",
-    "Each square is a head: a row for each token that looks, a column for each token that it looks at.",
+    "Each square is a head: a row for each token that looks, a column for each it looks at.",
     "Click or tap a square to enlarge it, and again (or press Escape) to close it. In the enlarged head, point at a "
     "cell to read its weight, and at a token on the left to see its weights alone. By keyboard: Tab, arrow keys and "
     "Enter; → from a token goes through its weights.",
@@ -72,10 +72,10 @@ NEURON_VIEW = Kind(
     {"layer": ("Layer", {}), "att_head": ("Head", {})},
     [("layer", "Layer"), ("att_head", "Head")],
     "products of query and key add up to a score",
-    "Each row is a key, and each block is the product of one of its numbers with the query's, the largest first.",
-    "Blue pushes the score up, orange pulls it back, and the row ends at its score. Softmax turns the scores into "
-    "weights. Point at or tap a block to mark its neuron in every row, and click a word to make it the query. By "
-    "keyboard: Tab, arrow keys and Enter.",
+    "Each row is a key, each block the product of one of its numbers with the query's.",
+    "The largest products come first. Blue pushes the score up, orange pulls it back, and the row ends at its score. "
+    "Softmax turns the scores into weights. Point at or tap a block to mark its neuron in every row, and click a word "
+    "to make it the query. By keyboard: Tab, arrow keys and Enter.",
 )
 
 

@@ -66,10 +66,9 @@ def path_view(
     model = unwrap(model)
     path = read_path(model, tokenizer, text)
     start = index_of_token(word, path.names)
-    last = path.turns[start, -1].clone()
-    last[start] = -1
-    most = int(last.argmax())
-    turned = f"{quoted(path.names[most])} turns most, by {max(0, float(last[most])):.2f}"
+    last = path.turns[start, -1]
+    most = max(set(range(len(path.names))) - {start}, key=lambda other: (not is_mark(path.names[other]), last[other]))
+    turned = f"{quoted(path.names[most])} turns most of the words, by {last[most]:.2f}"
     layers = path.turns.size(1) - 1
     kind = name or name_of(model)
     view = make_figure(
@@ -113,6 +112,11 @@ def read_path(model: nn.Module, tokenizer: Callable, text: str) -> Path:
     turns = turns @ (pieces / pieces.sum(dim=0))
     flows = None if flows is None else merge(flows.double(), ids, ids)
     return Path([writable(one) for one in names], turns, flows)
+
+
+def is_mark(name: str) -> bool:
+    """Return whether a token is special, or has neither letters nor digits."""
+    return name[0] + name[-1] in ("[]", "<>") or not any(map(str.isalnum, name))
 
 
 def kind_of(model: nn.Module) -> str:

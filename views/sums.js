@@ -202,9 +202,9 @@ function paintSums() {
     add(svg, "rect", {
       class: "bar",
       x: place.weight,
-      y: y + 8,
-      height: 16,
-      width: weights[key] * (place.width - place.weight),
+      y: y + (place.narrow ? 26 : 8), // under the number, or beside it
+      height: place.narrow ? 4 : 16,
+      width: weights[key] * (place.width - place.weight - (place.narrow ? 0 : 38)),
     });
     text(place.width, y + 21, format(weights[key]), {
       ...end,

@@ -10,8 +10,6 @@ const SERVER =
   "browsers do not let a page from a folder load it. Run python -m http.server --bind 127.0.0.1 -d site and open " +
   "http://127.0.0.1:8000/type_bert.html, or make the page with make page, which opens from a folder";
 const box = by("body");
-const times = {}; // milliseconds since the page was opened
-const note = (what) => (times[what] ??= performance.now());
 
 // Python, in a worker that can be ended at any time
 
@@ -317,7 +315,6 @@ async function check() {
         : `Right. This line is yours now${DATA.files ? ", and step 4 runs the whole BERT with it" : ""}.`;
     list();
     say(found.right ? `${whose} ${found.hint}` : `${where}${found.hint}${message}`, found.right ? "right" : "wrong");
-    note("verdict");
     by("next").hidden = !found.right || !by("next").value;
     by("effect").textContent = await effect(name, body, found);
   } catch (error) {
@@ -466,13 +463,11 @@ async function begin() {
   if (document.readyState === "loading") await new Promise((go) => document.addEventListener("DOMContentLoaded", go));
   files = await download();
   await startPython();
-  note("ready");
   await restore(linked);
   tellReady();
   if (!DATA.files) return;
   packed = await new Response(await unpacked("model")).arrayBuffer();
   await giveModel();
-  note("model");
   by("loaded").textContent = "The model is loaded.";
   by("embed").disabled = false;
 }

@@ -27,7 +27,7 @@ from utils.attention import compute_attention_weights
 from utils.support.checkpoint import load_tokenizer
 from utils.support.datasets import reviews
 from utils.tokenization import WordPieceTokenizer
-from views import figures, path_view, sentence_view, why_near
+from views import figures, path_view, sentence_view
 from views.page import View
 
 NAMES = ["time", "flies", "arrow"]
@@ -369,25 +369,6 @@ def words_and_model(names: tuple[str, ...]):
     return BertModel(config).eval(), PreTrainedTokenizerFast(tokenizer_object=lines)
 
 
-def make_why_near(names: list[str]) -> View:
-    model, tokenizer = words_and_model(tuple(names))
-    return why_near(model, tokenizer, "\n".join(names), "\n".join(names[1:]), control="\n".join(names[:2] * 3))
-
-
-def check_why_near(state: dict, found: dict) -> None:
-    model, tokenizer = words_and_model(tuple(NAMES))
-    with torch.no_grad():
-        states = [
-            model(**tokenizer("\n".join(text), return_tensors="pt")).last_hidden_state[0].double()
-            for text in (NAMES[:2] * 3 if state["at"] else NAMES, NAMES[1:])
-        ]
-    means = [each.mean(dim=0) for each in states]
-    shares = states[0] @ states[1].T / means[0].norm() / means[1].norm() / len(states[0]) / len(states[1])
-    assert close(found["added"], shares)
-    assert close(found["totals"][0] + found["totals"][1], torch.cat([shares.sum(dim=1), shares.sum(dim=0)]))
-    assert close(found["cosine"], torch.cosine_similarity(*means, dim=0))
-
-
 SENTENCES = (3 * torch.randn(2, 2, 4, 3, 3, generator=torch.Generator().manual_seed(4)).double()).softmax(dim=-1)
 
 
@@ -565,13 +546,6 @@ FIGURES = {
         check_merges,
         (NEXT, "Enter"),
         pull(".steps input", 0),
-    ),
-    "why_near": Example(
-        make_why_near,
-        lambda chance: {"at": chance.randrange(2), "whole": chance.random() < 0.5},
-        check_why_near,
-        ("[type=radio]:not(:checked)", "Space"),
-        tap(".word", 1, ".chosen"),
     ),
     "sentence_view": Example(
         make_sentence,

@@ -35,7 +35,6 @@ from tests.texts import WORDS, generated_strings, in_words, telling_characters
 from utils.search import embed
 from views.figures import splitting_rules, vocabulary_lines
 from views.page import own_text
-from views.why_near import shares_of_cosine
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
@@ -205,13 +204,21 @@ def test_every_number_of_a_readers_text_equals_torchs(running, encoder, tokenize
 
 
 def test_the_picture_at_the_top_is_of_the_readers_text(running, encoder, tokenizer):
-    """On a phone the window goes there; the button had shown the download, and nothing speaks of it any more."""
+    """On a phone the window goes there; the button had shown the download, and nothing speaks of it any more.
+
+    It begins with the largest weight between two words that are not neighbours.
+    """
     torchs = results(encoder, tokenizer, "the dog is unbelievably big")
     running.set_viewport_size({"width": 390, "height": 844})
+    running.evaluate("wish = null, choseHead = false")
     send(running, "the dog is unbelievably big")
     picture = running.frame_locator("#opening iframe:not(.coming)")
     expect(picture.locator(".word .name")).to_have_text(torchs.tokens)
     at = tuple(running.evaluate("[followed.layer, followed.head, followed.token]"))
+    inner = torchs.weights[..., 1:-1, 1:-1]
+    places = torch.arange(inner.size(-1))
+    words = inner * ((places - places[:, None]).abs() > 1)
+    assert words[at[0], at[1], at[2] - 1].max() >= words.max() - STORED
     shown = picture.locator(".word").evaluate_all("(all) => all.map((e) => +e.dataset.value)")
     assert close(shown, torchs.weights[at], STORED)
     picture.get_by_label("whole words").check()

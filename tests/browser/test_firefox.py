@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.browser.figure_examples import FIGURES, NAMES
 from utils.attention import scaled_dot_product_attention
-from views import figures, sentence_view
+from views import figures
 
 TAB, UP, DOWN, RIGHT = "\ue004", "\ue013", "\ue015", "\ue014"
 
@@ -107,23 +107,6 @@ def test_firefox_drags_an_arrow(firefox, tmp_path):
         assert torch.allclose(table[:, 0], keys @ query, atol=1e-5)
         assert torch.allclose(table[:, 3], weights[0, 0], atol=1e-5)
         assert torch.allclose(shown(firefox, "[class^=average]"), average[0, 0], atol=1e-5)
-
-
-def test_a_sentence_follows_the_pointer_and_the_keys(firefox, pair, tmp_path):
-    view = sentence_view(pair.attentions, pair.tokens, token="his", layer=5, head=5)
-    firefox.open(view.save(tmp_path / "figure.html").as_uri())
-    token, head = 8, 5
-    for number in (1, 11, 8):
-        firefox.point_at(".word .room", number, click=True)
-        firefox.press(RIGHT, DOWN)
-        token, head = number + 1, head + 1
-        weights = pair.attention[:, :, token].double()
-        assert torch.allclose(shown(firefox, ".word"), weights[5, head], atol=1e-6)
-        target = firefox.evaluate("document.querySelector('.map select').selectedIndex")
-        assert torch.allclose(shown(firefox, ".cell:not(.last)"), weights[:, :, target].flatten(), atol=1e-6)
-        widths = "[...document.querySelectorAll('.ribbon:not(.below)')].map((e) => e.getAttribute('stroke-width') / 48)"
-        assert firefox.evaluate("document.querySelector('.sentence').dataset.whole") == "48"
-        assert torch.allclose(torch.tensor(firefox.evaluate(widths)).double(), weights[5, head], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])

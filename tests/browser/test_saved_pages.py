@@ -6,15 +6,15 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import torch
 from PIL import Image
 
 from tests.browser import reader
 from tests.browser.figure_examples import FIGURES, NAMES, SHOWN, open_figure
 from tests.families import FAMILIES, byte_level, sharp_model
-from views import head_view, model_view, neuron_view, sentence_view, why_near
+from views import head_view, model_view, neuron_view
 
 USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
+DRAW = {"head": head_view, "model": model_view, "neuron": neuron_view}
 CELL = reader.SQUARES
 CHOSEN = f"""() => {{
   const root = document.getElementById("figure");
@@ -58,51 +58,6 @@ def test_view_is_not_cropped(page, draw, tmp_path, name):
         assert reader.cropped(page) == []
 
 
-@pytest.fixture(scope="module")
-def hostile(encoder) -> dict:
-    """Draw the three views of tokens that try to run code."""
-    S = len(HOSTILE)
-    attention = torch.full((2, 1, 3, S, S), 1 / S)
-
-    class Tokenizer:
-        def __init__(self):
-            self.tokens = dict(enumerate(HOSTILE))
-            self.vocab = {str(number): number for number in range(encoder.config.vocab_size)}
-
-        def __call__(self, *texts):
-            ids = torch.arange(S)[None]
-            return {"input_ids": ids, "token_type_ids": (ids > S // 2).long()}
-
-    return {
-        "head": head_view(attention, HOSTILE, S // 2),
-        "model": model_view(attention, HOSTILE, S // 2),
-        "neuron": neuron_view(encoder, Tokenizer(), "", ""),
-    }
-
-
-def check_hostile_tokens(view, name: str) -> None:
-    if name == "model":
-        view.locator(CELL).first.click(position={"x": 10, "y": 10})
-    left, right = {
-        "head": (f"{reader.LEFT} > text:first-of-type", f"{reader.RIGHT} > text:first-of-type"),
-        "model": ("g.detail >> nth=0 >> text.token", "g.detail:last-child text.token"),
-        "neuron": (".sums .key", ".sums .key"),
-    }[name]
-    assert view.locator(left).all_text_contents() == HOSTILE
-    assert view.locator(right).all_text_contents() == HOSTILE
-    assert view.locator("img, #vis script, #vis b").count() == 0
-    view.locator("#filter").select_option("ba")
-    assert view.locator("img, #vis script, #vis b").count() == 0
-    assert reader.cropped(view) == []
-
-
-@pytest.mark.parametrize("name", USES)
-def test_hostile_tokens_are_drawn_and_run_nothing(page, hostile, tmp_path, name):
-    reader.open_saved(page, hostile[name], tmp_path)
-    check_hostile_tokens(page, name)
-    assert page.heard == []
-
-
 FOREIGN = [*HOSTILE, "\x1b[31mred\x1b[0m", "\u202eabc", "\u200b", "\n", "שלום", "🙂", "a b"]
 
 
@@ -116,8 +71,7 @@ def foreign() -> tuple:
 
 @pytest.mark.parametrize("name", USES)
 def test_hostile_tokens_are_shown_and_not_run(page, foreign, tmp_path, name):
-    draw = {"head": head_view, "model": model_view, "neuron": neuron_view}[name]
-    reader.open_saved(page, draw(*foreign, "".join(FOREIGN)), tmp_path)
+    reader.open_saved(page, DRAW[name](*foreign, "".join(FOREIGN)), tmp_path)
     if name == "model":
         page.locator(CELL).first.click(position={"x": 10, "y": 10})
     left = {
@@ -132,36 +86,12 @@ def test_hostile_tokens_are_shown_and_not_run(page, foreign, tmp_path, name):
     assert page.heard == []
 
 
-def test_hostile_tokens_of_a_foreign_vocabulary_in_a_sentence(page, foreign, tmp_path):
-    view = sentence_view(*foreign, "".join(FOREIGN), token="<script>alert(1)</script>")
-    page.goto(view.save(tmp_path / "view.html").as_uri())
-    assert {"</script>", "\\u202eabc", "\\u200b", "🙂"} <= set(page.locator(".word .name").all_text_contents())
-    assert page.locator("h1").text_content().startswith("“<script>alert(1)</script>” looks most at ")
-    assert "“<script>alert(1)</script>” gives " in page.locator("#say").inner_text()
-    assert page.locator("img, #figure script, #figure b, h1 *, #say *").count() == 0
-    assert page.heard == []
-
-
-def test_hostile_tokens_of_a_foreign_vocabulary_in_why_near(page, foreign, tmp_path):
-    view = why_near(*foreign, "".join(FOREIGN), "</script>\u202eabc", control="\x1b[31mred\x1b[0m")
-    page.goto(view.save(tmp_path / "view.html").as_uri())
-    words = page.locator(".near .word")
-    named = words.evaluate_all("(all) => all.map((e) => e.ariaLabel)")
-    labels = [label.rsplit(" ", 4)[0] for label in named if label.endswith(" of the cosine")]
-    assert {"</script>", "\\u202eabc", "\\u200b", "🙂"} <= set(labels)
-    words.first.focus()
-    page.keyboard.press("ArrowDown")
-    assert page.locator("#say").inner_text().startswith("“<script>alert(1)</script>” with all tokens")
-    assert page.locator("img, #figure script, #figure b").count() == 0
-    assert page.heard == []
-
-
 @pytest.mark.parametrize("width", [1300, 700])
 @pytest.mark.parametrize("name", USES)
-def test_view_with_long_tokens_stops_resizing(page, hostile, tmp_path, name, width):
+def test_view_with_long_tokens_stops_resizing(page, foreign, tmp_path, name, width):
     """Zooming changes the width of text slightly, which must not make the view resize forever."""
     page.set_viewport_size({"width": width, "height": 900})
-    (frame,) = reader.open_in_frames(page, [hostile[name]], tmp_path)
+    (frame,) = reader.open_in_frames(page, [DRAW[name](*foreign, "".join(HOSTILE))], tmp_path)
     changes = [frame.locator("html").evaluate(RESTLESS)]
     while changes[-1] > 2 and len(changes) < 40:
         changes.append(frame.locator("html").evaluate(RESTLESS))

@@ -35,14 +35,6 @@ def test_a_view_shows_what_is_chosen_and_nothing_to_press(open_for_screenshot, d
     assert not tab.locator("#tip").is_visible()
 
 
-def test_head_view_shows_the_largest_weights_of_a_token(open_for_screenshot, draw, pair):
-    row = 3
-    tab = open_for_screenshot(draw["head"](layer=5, heads=[5], token=row))
-    most = pair.attentions[5][0, 5, row].max().item()
-    said = tab.locator("#say").text_content()
-    assert said.startswith(f"In layer 5, head 5, “{pair.tokens[row]}” gives {most:.2f} to ")
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_still_shows_nothing_to_press(open_for_screenshot, name):
     tab = open_for_screenshot(FIGURES[name].make(["time", "flies", "like"]))

@@ -179,6 +179,9 @@ def test_a_reader_opens_the_site(page, browser, site):
     page.locator("article iframe").scroll_into_view_if_needed()
     page.frame_locator("article iframe").locator(".ribbon").first.wait_for()
     assert page.locator("article img[src$='.gif']").count() == 0
+    for path in (site / "notebooks").glob("[0-9e]*.html"):
+        open_page(page, path)
+        assert page.locator("article :is(img, iframe)").first.bounding_box()["y"] <= 640, path.name
     open_page(page, site / "notebooks" / "03_self_attention.html")
     assert page.locator("iframe[data-view]").count() == page.locator("iframe").count() > 0
     last = page.locator("iframe").last

@@ -1,7 +1,6 @@
 """The saved notebooks are complete, clean and executed in order, and share their definitions with utils."""
 
 import ast
-import base64
 import builtins
 import itertools
 import os
@@ -17,7 +16,6 @@ import pytest
 
 from publish import notebooks
 from publish.notebooks import BUILT
-from publish.screenshots import PAGE, PNG
 from publish.website import anchor
 from tests.helpers import ROOT
 
@@ -189,18 +187,6 @@ def test_no_cell_ends_in_a_semicolon_or_has_inline_html(path):
 def test_notebook_is_small(path):
     assert path.stat().st_size <= 1_200_000
     assert not any({"text/html", notebooks.WIDGET} & output.get("data", {}).keys() for output in outputs(path))
-
-
-@every_notebook
-def test_figures_have_double_resolution(path):
-    for output in outputs(path):
-        picture, is_screenshot = (
-            output.get("data", {}).get("image/png"),
-            PAGE in output.get("metadata", {}).get(PNG, {}),
-        )
-        if picture and not is_screenshot:
-            pixels = int.from_bytes(base64.b64decode(picture)[16:20])  # a PNG's width
-            assert pixels in (2 * output.metadata["image/png"]["width"] + odd for odd in (0, 1))
 
 
 @every_notebook

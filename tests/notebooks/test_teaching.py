@@ -1,19 +1,16 @@
 """The teaching pages: what they name exists, what is computed is up to date, and units fit their time."""
 
 import functools
-import math
 import re
 
 import nbformat
 import pytest
-import torch
 
 from exercises.framework import PART_NAMES
 from publish import slides, teaching
 from publish.notebooks import minutes
 from tests.helpers import ROOT, STARTS, kind_of
 
-MATHEMATICS = '### A pre-test for "a little mathematics"'
 TEXT, COURSE, SYLLABUS = (
     (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("TEACHING", "COURSE", "SYLLABUS")
 )
@@ -173,24 +170,6 @@ def test_readings_are_sources_of_their_notebooks_and_none_is_read_twice():
     assert len(set(links)) == len(links) == len(UNITS)
     for unit, link in zip(UNITS, links, strict=True):
         assert any(link in all_text(number).split("**Sources**")[1] for number in unit.notebooks), link
-
-
-def test_answers_of_the_pre_test_in_mathematics_are_right():
-    w = torch.tensor(3.0, requires_grad=True)
-    ((3 * w - 6) ** 2).backward()
-    numbers, a, b = torch.tensor([1.0, 1, 3, 3]), torch.tensor([3.0, 4]), torch.tensor([4.0, 3])
-    rows, columns = (torch.ones(5, 3) @ torch.ones(3, 2)).shape
-    answers = [
-        f"{torch.dot(torch.tensor([1, 2, 3]), torch.tensor([4, 0, -1]))}",
-        f"{rows} × {columns}",
-        f"{math.log(math.exp(2) * math.exp(3)):.0f}",
-        f"{torch.zeros(4).softmax(0)[0]}",
-        f"{numbers.mean():.0f} and {numbers.var(correction=0):.0f}",
-        f"{w.grad:.0f}",
-        f"{torch.cosine_similarity(a, b, dim=0):.2f}",
-    ]
-    table = TEXT.split(MATHEMATICS)[1].split("\n## ")[0]
-    assert re.findall(r"^\| \d \| .* \| (.*) \|$", table, re.MULTILINE) == answers
 
 
 @pytest.mark.parametrize("number", NOTEBOOKS)

@@ -198,18 +198,6 @@ def test_lab_opens_a_clone_in_any_folder(project, name):
     assert not [*clone.rglob("ran")]
 
 
-@pytest.mark.parametrize(
-    "ref", ["v1.0", "`touch${IFS}ran`", "$(shell touch ran)", "$(touch${IFS}ran)", '"; touch ran; "', "-x"]
-)
-@pytest.mark.parametrize("form", ["environment", "command line"])
-def test_branch_names_reach_no_shell(project, form, ref):
-    (project / "python").write_text(f'#!/bin/sh\nprintf "%s\n" "$@" > {project}/arguments\n')
-    process = make(project, "badges", REF=ref) if form == "environment" else make(project, "badges", f"REF={ref}")
-    assert process.wait(timeout=20) == 0
-    assert (project / "arguments").read_text().splitlines() == ["publish/badges.py", f"--ref={ref}"]
-    assert not (project / "ran").exists()
-
-
 def test_lab_stops_without_its_checkpoint(project):
     """The check runs before Jupyter, and names the folder that does not exist."""
     (project / "fails").write_text("other")  # the check, a call of python

@@ -9,11 +9,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from publish import badges, student
+from publish import badges
 from publish.notebooks import ROOT
 from publish.student import strip_dead_links, write_copy
 from tests.helpers import needs_make
-from utils.support import files
 
 LINK = re.compile(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)")
 
@@ -119,30 +118,6 @@ def test_colabs_assistant_is_off_unless_wanted(copy, tmp_path):
     for folder, is_off in ((copy, True), (with_one, False)):
         for path in (folder / "notebooks").glob("*.ipynb"):
             assert nbformat.read(path, 4).metadata["colab"]["generative_ai_disabled"] is is_off
-
-
-@pytest.mark.parametrize(
-    ("step", "calls"), [("copytree", 2), ("copy", 5), ("set_address", 9), ("save", 9), ("flush", 99), ("replace", 1)]
-)
-def test_interrupted_copy_leaves_nothing(tmp_path, monkeypatch, step, calls):
-    """The processes that are killed leave a hidden folder at most, and no solution in it."""
-    module = {"copytree": shutil, "copy": shutil, "set_address": badges, "flush": files, "replace": Path}.get(
-        step, student
-    )
-    real, taken = getattr(module, step), []
-
-    def interrupt(*arguments, **options):
-        taken.append(step)
-        if len(taken) == calls:
-            found = [path.read_text("utf-8") for path in tmp_path.glob(".saving-*/**/*.ipynb")]
-            assert not [text for text in found if "Our version</b>" in text]
-            raise KeyboardInterrupt
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(module, step, interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        write_copy(tmp_path / "copy")
-    assert not os.path.lexists(tmp_path / "copy")
 
 
 def test_write_copy_refuses_existing_folder(copy):

@@ -1,7 +1,6 @@
 """The sources of the site and the slides, without a browser."""
 
 import os
-import shutil
 from unittest.mock import patch
 
 import nbformat
@@ -12,7 +11,6 @@ pytest.importorskip("sphinx_revealjs", reason="make slides installs what this ne
 
 from publish import slides, website
 from publish.badges import Address
-from utils.support import files
 
 GITHUB = "https://github.com/ada/encoder/blob/v1"
 code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
@@ -75,28 +73,6 @@ def test_a_new_site_keeps_slides_and_book(tmp_path):
         (tmp_path / name).touch()
     website.replace_site(tmp_path / "site", tmp_path / "new")
     assert sorted(path.name for path in (tmp_path / "site").rglob("*.*")) == ["03.html", "a.pdf", "index.html"]
-
-
-@pytest.mark.parametrize("step", ["copytree", "copyfile", "flush"])
-@pytest.mark.parametrize("calls", [1, 2])
-def test_interrupted_replacement_leaves_the_old_site(tmp_path, monkeypatch, step, calls):
-    for name in ("site/slides/03.html", "site/CNAME", "site/index.html", "new/index.html", "new/a.html"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(name)
-    module, taken = files if step == "flush" else shutil, []
-    real = getattr(module, step)
-
-    def interrupt(*arguments, **options):
-        taken.append(step)
-        if len(taken) == calls:
-            raise KeyboardInterrupt
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(module, step, interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        website.replace_site(tmp_path / "site", tmp_path / "new")
-    left = [path.relative_to(tmp_path).as_posix() for path in (tmp_path / "site").rglob("*") if path.is_file()]
-    assert sorted(left) == ["site/CNAME", "site/index.html", "site/slides/03.html"]
 
 
 @pytest.mark.parametrize(("source", "output", "is_run_again"), [

@@ -470,6 +470,8 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
     main([TEXT, "--model", str(tmp_path / "model"), "--view", "sentence", "--layer", "1", *exchanged])
     assert "view.html" in capsys.readouterr().out
     assert '"w4"' in (tmp_path / "view.html").read_text("utf-8")
+    main(["Time flies.", "--view", "path", "--token", "flies"])
+    assert "Without “flies”, “time” turns most" in (tmp_path / "view.html").read_text("utf-8")
     sharp_model("t5", TWO_SIDES["t5"]).save_pretrained(tmp_path / "t5")
     tokenizer.save_pretrained(tmp_path / "t5")
     before = sorted(path.name for path in tmp_path.iterdir())
@@ -485,6 +487,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, *of_model, "--save", "t5/config.json/page.html"], "t5/config.json"),
         ([TEXT, *of_model, "--view", "graph"], "invalid choice: 'graph'"),
         ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
+        ([TEXT, "--view", "path", "--pair", "w1"], "the path view shows one text: leave out --pair"),
         ([TEXT, "--view", "neuron", "--words"], "which belong to pieces: leave out --words"),
         (
             [TEXT, "--view", "head", "--token", "w1", "--other", "w2"],

@@ -169,11 +169,9 @@ def test_read_labelled_takes_other_columns_and_separators(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "header", "options", "words"),
     [
-        (OWN, "sentence,topic", {}, r"own\.csv .*the column 'text' is missing from \['sentence', 'topic'\].*name its"),
         (OWN, "text,label", {"label": "topic"}, r"the column 'topic' is missing"),
         (OWN, "text,label", {"label": "text"}, r"text and label are both 'text': name two columns of .*own\.csv"),
         ([], "text,label", {}, r"own\.csv has no class in the column 'label': use at least two"),
-        (["a,x", "b,x", "c,x"], "text,label", {}, r"has one class, 'x', in the column 'label'"),
         ([*OWN, "one,d"], "text,label", {}, r"the class 'd' has 1 different texts, .*: add texts until it has"),
         (["a,x", " ,x", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'text': fill"),
         (["a,x", "b,", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'label'"),

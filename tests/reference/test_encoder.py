@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertConfig, BertModel
 
-from tests.helpers import SMALL, ragged_batch, shaken
+from tests.helpers import ragged_batch, shaken
 from utils.encoder import TransformerEncoder
 from utils.support.batches import collate
 from utils.weights import rename_weights
@@ -110,13 +110,6 @@ def models(encoder, reference) -> dict[torch.dtype, tuple[TransformerEncoder, Be
     return {torch.float32: (encoder, reference), torch.float64: doubled}
 
 
-@pytest.fixture(scope="module")
-def small() -> TransformerEncoder:
-    """Return an encoder whose random weights are large enough for attention to prefer some tokens."""
-    torch.manual_seed(0)
-    return shaken(TransformerEncoder(BertConfig(**SMALL | {"max_position_embeddings": 40})), std=0.5)
-
-
 def last_hidden_state(encoder, **batch) -> torch.Tensor:
     with torch.no_grad():
         return encoder(**batch).last_hidden_state
@@ -175,12 +168,6 @@ def test_encoder_works_in_bfloat16(encoder, batches):
         coarse = last_hidden_state(halved, **batch, **asked)
         assert coarse.dtype == torch.bfloat16
         assert torch.cosine_similarity(coarse[real].float(), exact, dim=-1).min() > 0.99
-
-
-@pytest.fixture(scope="module")
-def precise(small) -> TransformerEncoder:
-    """Return the same encoder in double precision, where rounding is far smaller than any error."""
-    return copy.deepcopy(small).double()
 
 
 @settings(max_examples=60)
@@ -242,9 +229,9 @@ def test_new_encoder_is_initialized_as_bert(initializer_range):
 
 
 def test_encoder_refuses_weights_that_do_not_fit(small):
-    names = {"embeddings.LayerNorm.weight": torch.ones(9), "encoder.layer.2.output.dense.bias": torch.ones(8)}
+    names = {"embeddings.LayerNorm.weight": torch.ones(9), "encoder.layer.2.output.dense.bias": torch.ones(24)}
     with pytest.raises(ValueError, match=r"missing: embeddings\.layer_norm\.bias, .* and 28 more") as error:
         small.load_bert_weights(names)
     message = str(error.value)
     assert "unexpected: layers.2.feed_forward.output.bias" in message
-    assert "mis-shaped: embeddings.layer_norm.weight (9,) for (8,)" in message
+    assert "mis-shaped: embeddings.layer_norm.weight (9,) for (24,)" in message

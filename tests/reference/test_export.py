@@ -10,19 +10,10 @@ from transformers import BertConfig
 from tests.helpers import SMALL, names, ragged_batch, shaken
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder, TransformerDecoder
-from utils.encoder import EncoderOutput, TransformerEncoder
+from utils.encoder import EncoderOutput
 from utils.masked_lm import TransformerForMaskedLM
 from utils.support.comparisons import largest_difference
 from utils.support.onnx import INPUTS, OnnxModel, export_onnx
-
-
-@pytest.fixture(scope="module")
-def small() -> TransformerEncoder:
-    """Return an encoder with random weights large enough for attention to be uneven."""
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 32}
-    return shaken(TransformerEncoder(BertConfig(**sizes, vocab_size=30)), std=0.5)
-
 
 EVERYTHING = {"output_attentions": True}
 

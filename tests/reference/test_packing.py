@@ -7,30 +7,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
-from transformers import BertConfig
 
-from tests.helpers import ragged_batch, shaken, tiny_tokenizer
+from tests.helpers import ragged_batch, tiny_tokenizer
 from utils import packing
-from utils.encoder import TransformerEncoder
 from utils.packing import attend_packed, attend_packed_on_gpu, encode_packed
 from utils.search import embed
 from utils.support.comparisons import largest_difference
 
 PAIR = ("the film was long", "it was never dull")
-
-
-@pytest.fixture(scope="module")
-def small() -> TransformerEncoder:
-    """Return an encoder whose random weights are large enough for attention to prefer some tokens."""
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 32}
-    return shaken(TransformerEncoder(BertConfig(**sizes, vocab_size=30)), std=0.5)
-
-
-@pytest.fixture(scope="module")
-def precise(small) -> TransformerEncoder:
-    """Return the same encoder in double precision, where rounding is far smaller than any error."""
-    return copy.deepcopy(small).double()
 
 
 @settings(max_examples=60)

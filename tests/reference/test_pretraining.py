@@ -156,21 +156,6 @@ def test_pretrain_stops_at_a_loss_that_is_not_finite(tmp_path):
     assert resumed.done == 3
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"learning_rate": 0.0}, r"learning_rate must be between 0 and inf, got 0\.0"),
-        ({"probability": 1.0}, r"probability must be between 0 and 1, got 1\.0"),
-        ({"steps": 0}, "steps must be a positive integer, got 0"),
-        ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
-        ({"seed": -1}, "seed must be an integer from 0"),
-    ],
-)
-def test_settings_refuse_values_that_learn_nothing(settings, message):
-    with pytest.raises(ValueError, match=message):
-        new_run(Settings(**vars(SETTINGS) | settings))
-
-
 def test_run_refuses_the_vocabulary_of_another_model():
     run = new_run()
     parts = (train_vocabulary(TEXTS, 50), run.rows, run.held_out, SETTINGS, run.accelerator)
@@ -187,9 +172,6 @@ def test_endless_batches_shuffle_each_epoch(monkeypatch):
     assert rows[0] != rows[1]
     assert set(rows[0][:6]) == set(range(6))  # a window stays together
     assert list(islice(endless_batches(6, settings), 3)) == batches[:3]  # and needs no later rows
-
-
-# From words to texts
 
 
 # The command
@@ -411,6 +393,8 @@ def test_invalid_text_files_end_with_message(tmp_path, monkeypatch, content, wor
         (["--until", "-3"], "--until must be a positive integer, got -3"),
         (["--limit", "-10"], "--limit must be a positive integer, got -10"),
         (["--steps", "0"], "steps must be a positive integer, got 0"),
+        (["--batch-size", "0"], "batch_size must be a positive integer, got 0"),
+        (["--seed", "-1"], "seed must be an integer from 0"),
         (["--layers", "0"], "--layers must be a positive integer, got 0"),
         (["--positions", "2"], "--positions must be an integer of at least 3, got 2"),
         (["--hidden", "10", "--heads", "4"], "hidden_size=10 is not divisible by num_attention_heads=4"),

@@ -11,8 +11,7 @@ from transformers import BertConfig, BertModel
 from tests.helpers import LAUNCH, ROOT, TINY
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.comparisons import largest_difference
-from utils.support.datasets import SENTIMENTS, reviews
-from utils.training import evaluate
+from utils.support.datasets import SENTIMENTS
 
 PROGRAM = [ROOT / "scripts" / "fine_tune.py", "--cpu", "--limit", "41"]
 TRAINING = ["--epochs", "2", "--batch-size", "8", "--learning-rate", "1e-3"]
@@ -56,16 +55,3 @@ def test_two_processes_train_to_the_weights_of_one(trained):
     assert largest_difference(weights_of(one), weights_of(two)) <= 1e-4
     assert largest_difference(weights_of(one), weights_of(untrained)) > 1e-3
     assert tuple(one.config.id2label.values()) == SENTIMENTS
-
-
-def test_a_saved_classifier_is_measured_with_its_head(trained, tokenizer):
-    folder, alone, _ = trained
-    printed = run(*PROGRAM, "--epochs", "0", "--checkpoint", folder / "one")
-    assert (
-        printed.splitlines()[-3] == f"Classification head: from {folder / 'one'}, with the classes negative, positive"
-    )
-    assert printed.splitlines()[-2:] == alone.splitlines()[-2:]
-    model = TransformerForSequenceClassification.from_checkpoint(folder / "one")
-    expected = evaluate(model, tokenizer, reviews().test[:41])
-    assert f"Test accuracy {expected.accuracy:.1%} of 41 texts" in printed
-    assert f", loss {expected.loss:.4f}" in printed

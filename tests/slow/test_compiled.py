@@ -47,14 +47,3 @@ def test_gradients_through_a_compiled_model():
     )
     assert max(differences(found, wanted)) <= 1e-3
     assert max(gradient.abs().max() for gradient in wanted) > 1
-
-
-def test_the_pretrained_encoder_as_a_program(encoder, tokenizer):
-    batch = tokenizer(["time flies like an arrow", "no"])
-    sizes = {0: torch.export.Dim("B", max=64), 1: torch.export.Dim("S", max=512)}
-    shapes = dict.fromkeys(batch, sizes) | dict.fromkeys(EVERYTHING)
-    with torch.no_grad():
-        program = torch.export.export(encoder, (), batch | EVERYTHING, dynamic_shapes=shapes).module()
-        for texts in (["time flies like an arrow", "no"], ["a film", "word " * 200, "never dull"]):
-            batch = tokenizer(texts) | EVERYTHING
-            assert max(differences(program(**batch), encoder(**batch))) <= 1e-5

@@ -37,7 +37,7 @@ function read(text) {
 function open(word) {
   const { tries, kept } = compute({ word });
   Object.assign(state, { word, tries, kept, guessed: new Set() });
-  stepper.last(tries.length); // before the first try, so that a reader can guess
+  stepper.last(tries.length, +(tries.length > 1)); // the whole word is tried: a reader can still guess its cuts
 }
 
 function draw(at) {
@@ -52,7 +52,7 @@ function draw(at) {
   for (const { start, end } of found) addOver("cut", 1, start, end);
   if (used < characters.length) addOver("rest", 1, used, characters.length);
   characters.forEach((character, i) => addOver("letter", 1, i, i + 1, character));
-  for (let i = 1; i < characters.length && i < 40; i++) addGap(i, at > 0);
+  for (let i = 1; i < characters.length && i < 40; i++) addGap(i, at > 1);
   done.slice(-SHOWN).forEach((one, i) => drawTry(one, i + 2, one === last));
   tries.scrollTop = tries.scrollHeight;
   const wide = 24 * characters.length > tries.clientWidth - 20;
@@ -75,7 +75,8 @@ function drawTry({ start, end, piece, id }, line, isLast) {
     const stretchTo = ([now]) => {
       bar.style.transform = `scaleX(${Math.max(0, now - start) / (end - start)})`;
     };
-    glide(letters, [end], stretchTo, shownBy.get(letters) ?? [start]);
+    const before = shownBy.get(letters)?.[0];
+    glide(letters, [end], stretchTo, [before === undefined || before === end ? start : before]);
   }
   addOver(`tried ${kind}`, line, end, end + 1, `${known ? "✓" : "✗"} ${piece}${answer}`);
 }
@@ -85,7 +86,7 @@ function addOver(kind, line, start, end, text = "") {
   return add(letters, "span", { class: kind, style: `grid-area: ${line} / ${start + 1} / auto / ${end + 1}` }, text);
 }
 
-// Between two letters: where the reader expects a cut. Once the tries have begun, guesses stay as they are.
+// Between two letters: where the reader expects a cut. After the first try, guesses stay as they are.
 function addGap(at, begun) {
   const chosen = state.guessed.has(at),
     before = [...state.word].slice(0, at).join("");
@@ -101,7 +102,7 @@ function addGap(at, begun) {
   gap.addEventListener("click", () => {
     if (!state.guessed.delete(at)) state.guessed.add(at);
     gap.setAttribute("aria-pressed", state.guessed.has(at));
-    say(tell());
+    say(tell(stepper.at() ? state.tries[0] : undefined));
   });
 }
 
@@ -127,21 +128,17 @@ function tell(last, count, finished) {
   if (length > data.rules.longest) {
     return `A word of more than ${data.rules.longest} characters is not cut at all: it becomes [UNK].`;
   }
-  if (!last) {
-    const guess = state.guessed.size
-      ? "Your guess is marked. "
-      : length > 1
-        ? "Where will it be cut? Click or tap between two letters. "
-        : "";
-    return `“${word}” has ${length} characters. ${guess}Then press “play” or “next”: the whole word is tried first.`;
-  }
+  if (!last) return `“${word}” has ${length} characters. Press “play” or “next”: the whole word is tried first.`;
   const { end, piece, id } = last;
   if (id === undefined && finished) {
     const lost = count ? ", and the pieces found before are dropped" : "";
     return `No piece fits here, not even “${piece}” alone: the whole word becomes [UNK], “unknown”${lost}.`;
   }
   if (id === undefined) {
-    return `“${piece}” is not in ${vocabulary}: the last character is left off, and the rest is tried.`;
+    const guess = state.guessed.size
+      ? "Your guess is marked."
+      : "Where will it be cut? Click or tap between two letters.";
+    return `“${piece}” is not in ${vocabulary}: the last character is left off${last === tries[0] ? `. ${guess}` : ", and the rest is tried."}`;
   }
   if (!finished) {
     const rest = [...word].slice(end).join("");

@@ -52,8 +52,10 @@ function compute({ mode, word }) {
   return { widths, tests };
 }
 
-// The word, other than that which is followed, with the largest number.
-const mostOf = (numbers) => largest(numbers.map((number, at) => (at === state.word ? -1 : number)));
+// The word, other than that which is followed, with the largest number; a mark only if there is no other word.
+const isMark = (name) => /^(\[.+\]|<.+>)$/.test(name) || !/[\p{L}\p{N}]/u.test(name);
+const mostOf = (numbers) =>
+  largest(numbers.map((number, at) => number - (at === state.word ? 9 : isMark(names[at]) ? 5 : 0)));
 
 function change(chosen) {
   Object.assign(state, chosen);
@@ -76,7 +78,7 @@ function draw() {
   document.querySelector("h1").textContent =
     state.mode === FROM
       ? `${format(first[state.word])} of the last vector of ${word} comes from itself, ${format(first[most])} from ${quoted(names[most])}`
-      : `Without ${word}, ${quoted(names[most])} turns most, by ${format(first[most])}`;
+      : `Without ${word}, ${quoted(names[most])} turns most of the words, by ${format(first[most])}`;
   tell();
 }
 
@@ -91,10 +93,8 @@ function tell() {
       const after = Array.from({ length: L + 1 }, (_, layer) => format(widths[layer][lit])).join(", ");
       return say(`Without ${word}, ${quoted(names[lit])} turns by ${after}: in the embedding, then after each layer.`);
     }
-    const some = order.length > 4 ? [list(order.slice(1, 3)), list(order.slice(-1))] : [list(order.slice(1)), ""];
-    return say(
-      `Measured: ${word} becomes a mask. After ${quoted(names[order[0]])}: ${some[0] || "\u2013"}.${some[1] && ` Least: ${some[1]}.`}`,
-    );
+    const least = order.length > 4 ? ` Least: ${list(order.slice(-1))}.` : "";
+    return say(`Measured: ${word} becomes a mask. Most turned: ${list(order.slice(0, 3))}.${least}`);
   }
   if (lit !== null && lit !== state.word) {
     return say(
@@ -134,6 +134,7 @@ function paint(widths, tests, goal) {
     const label = layer ? (layer === L && !narrow ? `layer ${layer - 1}` : layer - 1) : narrow ? "in" : "embedding";
     add(drawing, "text", { x: x(layer), y: 12, "text-anchor": "middle", class: "soft" }, label);
   }
+  if (isFrom) add(drawing, "text", { x: name, y: 12, class: "soft" }, narrow ? "share" : "share, test");
   drawing.classList.toggle("lit", isFrom && lit !== null);
   if (isFrom) drawFlow(widths, place);
   else drawTurns(widths, place);
@@ -161,17 +162,12 @@ function paint(widths, tests, goal) {
     all.append(" ");
     const number = isFrom ? widths[0][i] : tests[i];
     if (isFrom) {
-      const room = place.left - name - (narrow ? 46 : 52),
-        claim = Math.min(1, number / share) * room;
-      add(all, "rect", { class: "claim", x: name, y: middle[i] - 9, height: 8, width: Math.max(0.5, claim) });
-      const test = {
-        class: "test",
-        x: name,
-        y: middle[i] + 2,
-        height: 6,
-        width: Math.max(0.5, (tests[i] / full) * room),
-      };
-      if (!own) add(all, "rect", { ...test, "data-value": tests[i] });
+      const room = place.left - name - (narrow ? 46 : 52);
+      const bars = { claim: [-9, 8, number / share], test: [2, 6, tests[i] / full, { "data-value": tests[i] }] };
+      for (const [kind, [y, height, part, more]] of own ? [] : Object.entries(bars)) {
+        const box = { x: name, y: middle[i] + y, height, width: Math.max(0.5, part * room) };
+        add(all, "rect", { class: kind, ...box, ...more });
+      }
     }
     const at = isFrom ? { x: place.left - 10, "text-anchor": "end" } : { x: width, "text-anchor": "end" };
     add(
@@ -199,11 +195,9 @@ function paint(widths, tests, goal) {
 // Of each word, one lane: as wide as its turn.
 function drawTurns(widths, { middle, x, scale }) {
   names.forEach((_, i) => {
-    for (let layer = 0; layer < L; layer++) {
-      const [a, b] = [widths[layer][i] * scale, widths[layer + 1][i] * scale];
-      const d = bandPath(x(layer), x(layer + 1), [middle[i] - a / 2, a], [middle[i] - b / 2, b]);
-      add(drawing, "path", { class: i === state.word ? "lane own" : "lane", d, "data-word": i });
-    }
+    const ends = widths.map((row) => [middle[i] - (row[i] * scale) / 2, row[i] * scale]);
+    const d = ends.slice(1).map((end, layer) => bandPath(x(layer), x(layer + 1), ends[layer], end));
+    add(drawing, "path", { class: i === state.word ? "lane own" : "lane", d: d.join(""), "data-word": i });
   });
 }
 

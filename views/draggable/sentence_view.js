@@ -2,10 +2,10 @@
 // second sentence or model is drawn below the same words.
 
 explain(
-  "Choose a word and a head: click or tap them, or press the arrow keys. All ribbons of a text together are 1 wide.",
-  "The bluer a head, the more it gives or, of two texts, the more of its attention moves. The mean of all heads is what " +
-    "most people ask for. In all-MiniLM-L6-v2 it ranks which words move a vector about as well as a second measurement " +
-    "does; in other models another estimate is better. To be sure, change the word and look.",
+  "Choose a word and a head. All ribbons of a text together are 1 wide.",
+  "Click or tap them, or press the arrow keys. The bluer a head, the more it gives or, of two texts, the more of its " +
+    "attention moves. The mean of all heads is what most people ask for. In all-MiniLM-L6-v2 it ranks which words move " +
+    "a vector about as well as a second measurement does; in other models another estimate is better. To be sure, change the word and look.",
 );
 
 const controls = add(figure, "div", { class: "controls" });

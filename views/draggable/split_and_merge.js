@@ -122,14 +122,14 @@ const follow = slider(
     draw();
   },
 );
-controls.append(more); // the sizes come after the idea
-const side = add(row, "div"),
+const side = add(row, "div", { class: "side" }),
   code = add(side, "ol", { class: "code" });
 const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => {
   state.at = at;
   rearrange(blocks, draw);
 });
-const blocks = add(figure, "div", {
+side.append(more); // the sizes come after the idea
+const blocks = add(controls, "div", {
   class: "blocks scroll",
   tabindex: 0,
   role: "group",
@@ -151,6 +151,7 @@ function again(at = 0) {
   follow.max = sizes.S * sizes.H - 1;
   follow.update();
   state.followed = +follow.value;
+  controls.style.flexBasis = `${Math.max(372, 34 * sizes.H + 80)}px`; // one table fits at each step
   walk.last(PATHS[state.path].length - 1, at);
 }
 

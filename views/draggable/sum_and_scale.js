@@ -204,6 +204,7 @@ function draw(news = "") {
   lines.forEach(({ row, numbers }, k) => {
     const isKey = k > 0 && k < 4; // what the colours mean
     row.style.display = isKey || (isFew() && (k < 5 || state.norm)) ? "" : "none";
+    row.style.visibility = isFew() || !state.norm ? "" : "hidden"; // what is normalised has one colour
     numbers.replaceChildren();
     if (!isFew()) return;
     total.forEach((_, i) => {

@@ -85,18 +85,6 @@ def write_with_pad(pad_token_id: int):
     return call
 
 
-def go_on(source: float = 0.0, shift: int = 0):
-    """Go on with the cache of a text, after its source or its first tokens have changed."""
-
-    def call(folder: Path):
-        decoder, states = pair().decoder, torch.zeros(2, 4, 12)
-        cache = decoder.new_cache()
-        decoder(IDS, None, states, cache=cache)
-        return decoder(torch.cat([IDS + shift, IDS], dim=1), None, states + source, cache=cache)
-
-    return call
-
-
 def decode(**changes):
     """Return a call of the decoder with other arguments."""
     return lambda _: pair().decoder(IDS, **changes)
@@ -258,9 +246,6 @@ WRITING = [
     *((f"`pad_token_id={wrong}`, set after the decoder was built", write_with_pad(wrong),
        ValueError, f"pad_token_id must be an integer from 0 to 49, got {wrong}",
        each(write_with_pad(0), write_with_pad(49))) for wrong in (-1, 10**9)),
-    *((f"the cache of another {what}", go_on(**change), ValueError,
-       "the cache was filled with another text, source or decoder: pass the same ones, or call new_cache()", go_on())
-      for what, change in (("source", {"source": 1.0}), ("text", {"shift": 1}))),
     ("an encoder and a decoder of different widths", write({"encoder": {"hidden_size": 24}}),
      ValueError, "hidden_size is 24 in the encoder, 12 in the decoder: use one",
      write({"encoder": {"hidden_size": 24}, "hidden_size": 24})),
