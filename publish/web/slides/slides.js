@@ -33,7 +33,9 @@ function nameSections() {
       const last = Object.assign(document.createElement("p"), { className: "sentence", textContent: finding });
       heading.replaceWith(both);
       both.append(heading, last);
-      [...slide.querySelectorAll(".fragment"), last].forEach((step, at) => step.setAttribute("data-fragment-index", at));
+      [...slide.querySelectorAll(".fragment"), last].forEach((step, at) =>
+        step.setAttribute("data-fragment-index", at),
+      );
       last.classList.add("fragment");
     }
     title = own?.textContent ?? title;
@@ -65,10 +67,11 @@ function fit(slide) {
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   const broken = () => [...slide.querySelectorAll("pre")].some((code) => code.scrollWidth > code.clientWidth);
   slide.classList.add("fitting");
-  slide.style.fontSize = SIZES.find((size) => {
-    slide.style.fontSize = size;
-    return !pictures.length && !broken() && slide.scrollHeight <= SLIDE.height;
-  }) ?? "";
+  slide.style.fontSize =
+    SIZES.find((size) => {
+      slide.style.fontSize = size;
+      return !pictures.length && !broken() && slide.scrollHeight <= SLIDE.height;
+    }) ?? "";
   slide.classList.remove("fitting");
   const over = (slide.scrollHeight - SLIDE.height) / pictures.length,
     room = pictures[0]?.offsetHeight - over;
