@@ -39,8 +39,8 @@ GUESS = re.compile(r" (?:Type|Write) your guess in place of `None`(?:\.|(:))")  
 GOALS = re.compile(r"^\*\*(You will be able to)\*\*")  # a heading of its own on a slide
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
 COLUMNS, LINES = 82, 20  # what fits on a slide with code only
-MOST, PICTURE = 80, 65  # words on a slide, with code and output; how many a picture takes the room of
-WORDS = 60  # of a text; the lecturer says the rest
+# words of a text, since the lecturer says the rest; on a slide, with code and output; that take a picture's room
+WORDS, MOST, PICTURE = 60, 80, 65
 SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z*\"“(])")
 KEPT = re.compile(r"#|!\[|\$\$|\||```|<|[-*] |\d\. ")  # how a block begins that stays whole
 BLOCKS = re.compile(r"(?<=\n)(?=\n|[-*] |\d\. )")  # where a text may be divided, before an empty line or a point
