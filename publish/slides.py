@@ -12,6 +12,7 @@ from pathlib import Path
 
 import sphinx_revealjs
 from nbconvert import SlidesExporter
+from nbformat import from_dict
 from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
@@ -37,12 +38,13 @@ FOLD = re.compile(r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL)
 GUESS = re.compile(r" (?:Type|Write) your guess in place of `None`(?:\.|(:))")  # the class says it
 GOALS = re.compile(r"^\*\*(You will be able to)\*\*")  # a heading of its own on a slide
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
-COLUMNS, LINES = 82, 22  # what fits on a slide with code only
-MOST = 80  # words on a slide, with code and output; the lecturer says the rest of a longer text
+COLUMNS, LINES = 82, 20  # what fits on a slide with code only
+# words of a text, since the lecturer says the rest; on a slide, with code and output; that take a picture's room
+WORDS, MOST, PICTURE = 60, 80, 65
 SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z*\"“(])")
 KEPT = re.compile(r"#|!\[|\$\$|\||```|<|[-*] |\d\. ")  # how a block begins that stays whole
 BLOCKS = re.compile(r"(?<=\n)(?=\n|[-*] |\d\. )")  # where a text may be divided, before an empty line or a point
-TAG = re.compile(r"<[^>]*>|!\[[^]]*\]")
+NO_WORD = re.compile(r"<[^>]*>|!\[[^]]*\]|(?<=\])\([^)]*\)")  # a tag, the name of a picture, an address
 # what is left out where it would break a line: a comment, and then what is printed, since the output shows it
 LEFT_OUT = {re.compile(r"\s+# [^'\"]*$"): "", re.compile(r"(?<=\bprint\().*(?=\)$)"): "..."}
 
@@ -63,6 +65,8 @@ def read_for_slides(copy: Path, views: Path):
             cell.source = GOALS.sub(r"## \1", text)
         else:
             cell.source = narrower("\n".join(map(shorter, cell.source.splitlines())))
+            if cell.outputs and max(map(len, cell.source.splitlines())) > COLUMNS:
+                hide_code(cell)
     return notebook
 
 
@@ -88,7 +92,7 @@ def narrower(code: str) -> str:
 
 
 def shorten(notebook) -> None:
-    """Move what a text says after `MOST` words to the notes; formulas, lists, pictures and what is bold stay."""
+    """Move what a text says after `WORDS` words to the notes; formulas, lists, pictures and what is bold stay."""
     cells = []
     for cell in notebook.cells:
         cells.append(cell)
@@ -100,7 +104,7 @@ def shorten(notebook) -> None:
             for part in [block] if KEPT.match(block) else SENTENCE.split(block):
                 if not (stays := KEPT.match(block) or part.startswith("**") or "?**" in part):
                     words += len(part.split())
-                (here if stays or words <= MOST else told).append(part)
+                (here if stays or words <= WORDS else told).append(part)
             shown.append(" ".join(here))
         if told and "".join(shown).count("**") % 2 == 0:
             cell.source = "\n\n".join(filter(None, shown))
@@ -108,66 +112,93 @@ def shorten(notebook) -> None:
     notebook.cells = cells
 
 
-def count_words(*cells) -> int:
-    """Count the words that cells show on a slide, each of which has a letter: text, code, output and the sentence."""
-    shown = [cell.metadata.get("slideshow", {}).get("sentence", "") for cell in cells]
-    for cell in cells:
-        if cell.cell_type == "markdown" or REMOVE_INPUT not in cell.metadata.get("tags", []):
-            shown.append(re.sub(r"(?<=\])\([^)]*\)", "", cell.source))
-        for data in (output.get("data", {}) | {"": output.get("text", "")} for output in cell.get("outputs", [])):
-            drawn = "image/png" in data or "image/svg+xml" in data or "<iframe" in data.get("text/html", "")
-            shown += [] if drawn else [data[""], data.get("text/html", data.get("text/plain", ""))]
-    return sum(any(map(str.isalpha, word)) for text in shown for word in TAG.sub(" ", text).split())
+def is_drawn(output) -> bool:
+    """Return whether an output is a picture or a view."""
+    data = output.get("data", {})
+    return "image/png" in data or "image/svg+xml" in data or "<iframe" in data.get("text/html", "")
+
+
+def texts_of(cell) -> list[str]:
+    """Return what a cell shows on a slide: its text or code, and what it prints."""
+    hidden = cell.cell_type == "code" and REMOVE_INPUT in cell.metadata.get("tags", [])
+    printed = [output for output in cell.get("outputs", []) if not is_drawn(output)]
+    found = [{"text/plain": output.get("text", "")} | output.get("data", {}) for output in printed]
+    return [*[cell.source] * (not hidden), *(data.get("text/html", data["text/plain"]) for data in found)]
+
+
+def count_words(cell) -> int:
+    """Count the words of a cell on a slide, each of which has a letter, and those of its sentence."""
+    shown = [*texts_of(cell), cell.metadata.get("slideshow", {}).get("sentence", "")]
+    return sum(any(map(str.isalpha, word)) for text in shown for word in NO_WORD.sub(" ", text).split())
+
+
+def room_for(cell) -> float:
+    """Return how many words would fill the room that a cell takes on a slide."""
+    pictures = sum(map(is_drawn, cell.outputs)) if cell.cell_type == "code" else cell.source.count("![")
+    lines = sum(len(text.splitlines()) for text in texts_of(cell)) if cell.cell_type == "code" else 0
+    return max(count_words(cell), MOST * lines / LINES) + PICTURE * pictures
 
 
 def divide(notebook) -> None:
-    """Start a new slide where one would have more than `MOST` words."""
-    cells, words = [], 0
+    """Start a new slide where one would be too full."""
+    cells, room = [], 0
     for cell in (part for whole in notebook.cells for part in parts_of(whole)):
-        if cell.metadata.slideshow.slide_type not in ("notes", "skip"):
-            words += count_words(cell)
-            if words > MOST and cell.metadata.slideshow.slide_type not in STARTS_A_SLIDE:
-                cell.metadata.slideshow.slide_type = "subslide"
-            elif words <= MOST and cell.source.startswith(NO_GUESS):
-                cell.metadata.slideshow.slide_type = "-"  # below its question
-            if cell.metadata.slideshow.slide_type in STARTS_A_SLIDE:
-                words = count_words(cell)
+        if (kind := cell.metadata.slideshow.slide_type) not in ("notes", "skip"):
+            fits = room + room_for(cell) <= MOST
+            if fits and cell.source.startswith(NO_GUESS):
+                kind = "-"  # below its question
+            elif not fits and kind not in STARTS_A_SLIDE:
+                kind = "subslide"
+            room = room_for(cell) + room * (kind not in STARTS_A_SLIDE)
+            cell.metadata.slideshow.slide_type = kind
         cells.append(cell)
     notebook.cells = cells
 
 
 def parts_of(cell) -> list:
-    """Return a cell, or the parts of one that doesn't fit: code and output, or blocks, points and rows of a text."""
-    whole, output = count_words(cell), "".join(output.get("text", "") for output in cell.get("outputs", []))
-    fits = whole <= MOST and (cell.source + output).count("\n") < LINES
-    if cell.metadata.slideshow.slide_type in ("notes", "skip") or fits:
+    """Return a cell, or the parts of one that doesn't fit: code and outputs, or blocks, points and rows of a text."""
+    if cell.metadata.slideshow.slide_type in ("notes", "skip") or (whole := room_for(cell)) <= MOST:
         return [cell]
-    parts = [deepcopy(cell)]
     if cell.cell_type == "code":
-        parts[0].outputs = []
-        hide_code(cell)
-        parts = [part for part in (*parts, cell) if part is cell or 0 < count_words(part) <= MOST]
+        outputs = [half for output in cell.outputs for half in halves(output)]
+        parts = [copy_with(cell, cell.source, shown) for shown in ([], *([output] for output in outputs))]
+        for part in parts[1:]:
+            hide_code(part)
+        if outputs and not 0 < room_for(parts[0]) <= MOST:
+            del parts[0]
     else:
-        parts[0].source = ""
+        parts = [copy_with(cell, "")]
         for block in blocks(cell.source):
-            words = count_words(parts[-1])
-            full = words >= whole / ceil(whole / MOST) or words + count_words(new_markdown_cell(block)) > MOST
-            if full and not HEADING.fullmatch(parts[-1].source.strip()):
-                parts.append(deepcopy(cell))
-                parts[-1].source = ""
+            room = room_for(parts[-1])
+            full = room >= whole / ceil(whole / MOST) or room + room_for(new_markdown_cell(block)) > MOST
+            if (full and not HEADING.fullmatch(parts[-1].source.strip())) or (HEADING.match(block.strip()) and room):
+                parts.append(copy_with(cell, ""))
             parts[-1].source += block
     for part in parts[:-1]:
         part.metadata.slideshow.pop("sentence", None)
     for number, part in enumerate(parts[1:], 2):
-        part.metadata.slideshow.slide_type, part.id = "subslide", f"{part.id}-{number}"
+        part.id = f"{part.id}-{number}"
+        part.metadata.slideshow.slide_type = "subslide" if cell.cell_type == "markdown" else "-"
     return parts
+
+
+def copy_with(cell, source: str, outputs=()):
+    """Return a copy of a cell with this source and these outputs."""
+    return from_dict(deepcopy(cell) | {"source": source} | ({"outputs": [*outputs]} if "outputs" in cell else {}))
+
+
+def halves(output) -> list:
+    """Return an output, or one that prints more than `MOST` words in two halves."""
+    lines = output.get("text", "").splitlines(keepends=True)
+    half = len(lines) // 2 if count_words(new_markdown_cell(output.get("text", ""))) > MOST else 0
+    return [from_dict(output | {"text": "".join(part)}) for part in (lines[:half], lines[half:])] if half else [output]
 
 
 def blocks(text: str) -> list[str]:
     """Return the blocks and points of a text, and the sentences or two halves of the table where one is long."""
     found = []
     for block in BLOCKS.split(text):
-        rows, long = block.strip("\n").split("\n"), count_words(new_markdown_cell(block)) > 0.75 * MOST
+        rows, long = block.strip("\n").split("\n"), count_words(new_markdown_cell(block)) > WORDS
         if long and rows[0].startswith("|"):
             halves = rows[: len(rows) // 2 + 1], [*rows[:2], *rows[len(rows) // 2 + 1 :]]
             found += ["\n\n" + "\n".join(half) + "\n" for half in halves]
@@ -223,15 +254,21 @@ def add_notes(notebook, number: str) -> None:
     notebook.cells = cells
 
 
+def lay_out(copy: Path, views: Path):
+    """Read an executed notebook, and lay its cells out on slides of at most `MOST` words."""
+    notebook = read_for_slides(copy, views)
+    show_exercises(notebook)
+    shorten(notebook)
+    divide(notebook)
+    return notebook
+
+
 def make_slides(copy: Path, folder: Path, by: str = "", own: str = "") -> Path:
     """Write the slides of an executed notebook to `folder`, with all files they need.
 
     `by` is a line for the first slide, such as the lecturer's name and the date, and `own` the lecturer's own slides.
     """
-    notebook = read_for_slides(copy, folder / "views")
-    show_exercises(notebook)
-    shorten(notebook)
-    divide(notebook)
+    notebook = lay_out(copy, folder / "views")
     add_sentences(notebook)
     add_notes(notebook, number_of(copy))
     if own.strip():

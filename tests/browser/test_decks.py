@@ -41,7 +41,7 @@ def test_the_sentence_that_matters_appears_at_the_last_key_press(page, tmp_path)
     (path,) = (ROOT / "notebooks").glob("03_*.ipynb")
     page.goto(slides.make_slides(path, tmp_path).as_uri())
     page.wait_for_function("window.Reveal && Reveal.isReady()")
-    finding = page.locator(".running > .fragment", has_text="The same vector went in, and two different ones came out")
+    finding = page.locator(".heading > .sentence", has_text="The same vector went in, and two different ones came out")
     index = finding.evaluate("one => Reveal.getIndices(one.closest('section'))")
     page.evaluate("({h, v}) => Reveal.slide(h, v, -1)", index)
     assert finding.evaluate("one => getComputedStyle(one).visibility") == "hidden"

@@ -5,6 +5,7 @@ import re
 import nbformat
 import pytest
 
+from publish import slides
 from publish.notebooks import REMOVE_INPUT, is_folded, reveals_answer
 from tests.helpers import ROOT, STARTS, kind_of
 
@@ -27,13 +28,17 @@ def cells_of(path) -> list:
 
 def deck(path) -> list[list]:
     """Return the visible cells of each slide."""
-    slides = []
-    for cell in cells_of(path):
+    return shown_on_slides(cells_of(path))
+
+
+def shown_on_slides(cells) -> list[list]:
+    found = []
+    for cell in cells:
         if kind_of(cell) in STARTS:
-            slides.append([])
+            found.append([])
         if kind_of(cell) in SHOWN:
-            slides[-1].append(cell)
-    return slides
+            found[-1].append(cell)
+    return found
 
 
 def hides_code(cell) -> bool:
@@ -49,6 +54,17 @@ def test_every_cell_has_a_slide_type(path):
 @every_chapter
 def test_deck_has_15_to_40_slides(path):
     assert 15 <= len(deck(path)) <= 40
+
+
+@every_chapter
+def test_slides_have_at_most_80_words_and_one_sentence(path, tmp_path):
+    made = shown_on_slides(slides.lay_out(path, tmp_path).cells)
+    counted = [[cell for cell in slide if not reveals_answer(cell)] for slide in made]  # these show what they print
+    words = {slide[0].id: sum(map(slides.count_words, slide)) for slide in counted if slide}
+    assert {name: count for name, count in words.items() if count > slides.MOST} == {}
+    sentences = [[cell.id for cell in slide if "sentence" in cell.metadata.slideshow] for slide in made]
+    assert [names for names in sentences if len(names) > 1] == []
+    assert sum(map(len, sentences)) >= 10  # written by hand, on the slides that show something
 
 
 @every_chapter

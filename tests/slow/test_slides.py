@@ -14,8 +14,9 @@ CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9e]*.ipynb"))
 LEAST = 24  # pixels of letters in code and figures
 SMALLER = {"07_attention_views": 16}  # the annotated pictures of views are as they are saved
 
-# For each slide: elements that overflow, texts and pictures that overlap, and the font size of its code and figures in
-# pixels; a letter of 10 points in a figure has 10 / 72 of the 201.6 pixels that a picture has per inch.
+# For each slide: elements that overflow, texts and pictures that overlap, the number of words to read, and the font
+# size of its code and figures in pixels; a letter of 10 points in a figure has 10 / 72 of the 201.6 pixels that a
+# picture has per inch.
 WALK = """async () => {
 const still = async (slide) => { // a view is fitted a moment after it is drawn
   const heights = () => [...slide.querySelectorAll("iframe")].map((e) => e.getBoundingClientRect().height).join();
@@ -24,6 +25,7 @@ const still = async (slide) => { // a view is fitted a moment after it is drawn
     await new Promise((done) => setTimeout(done, 100));
   }
 };
+for (const hidden of document.querySelectorAll("mjx-assistive-mml")) hidden.remove();
 const walked = [];
 for (const slide of document.querySelectorAll(".slides section:not(:has(section))")) {
   const { h, v } = Reveal.getIndices(slide);
@@ -31,7 +33,7 @@ for (const slide of document.querySelectorAll(".slides section:not(:has(section)
   await still(slide);
   const within = document.querySelector(".slides").getBoundingClientRect();
   const shown = [...slide.querySelectorAll("h1, h2, h3, p, li, pre, td, th, img, iframe")]
-    .filter((e) => !e.closest("aside, mjx-assistive-mml") && e.checkVisibility() && e.offsetHeight !== 0)
+    .filter((e) => !e.closest("aside") && e.checkVisibility({ visibilityProperty: true }) && e.offsetHeight !== 0)
     .filter((e) => !e.querySelector("p, li, pre, img, iframe"));
   const boxes = shown.map((e) => e.getBoundingClientRect());
   const words = (e) => (e.innerText || e.alt || e.src || e.title || e.tagName).slice(0, 50);
@@ -46,6 +48,8 @@ for (const slide of document.querySelectorAll(".slides section:not(:has(section)
     name: slide.innerText.slice(0, 60).replace(/\\s+/g, " "),
     outside: outside.map(words),
     meeting,
+    read: shown.filter((e) => !e.matches(".running, img, iframe"))
+      .flatMap((e) => e.innerText.split(/\\s+/).filter((word) => /\\p{L}/u.test(word))).length,
     code: Math.min(...[...slide.querySelectorAll("pre")].filter((e) => !e.closest("aside") && e.innerText.trim())
       .map((e) => parseFloat(getComputedStyle(e).fontSize))),
     letters: figures.map((e) => Math.round((10 / 72) * 2016
@@ -78,6 +82,7 @@ def test_slides_have_no_overflow_or_overlap(path, tmp_path, monkeypatch):
     for slide in walked:
         assert slide["outside"] == [], slide
         assert slide["meeting"] == [], slide
+        assert slide["read"] <= slides.MOST, slide
         assert (slide["code"] or LEAST) >= LEAST, slide
     least = min((letter, slide["name"]) for slide in walked for letter in slide["letters"])
     assert least[0] >= SMALLER.get(path.stem, LEAST), least
