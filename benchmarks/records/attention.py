@@ -5,6 +5,7 @@ exchanged for a random one of the 300 most frequent, and each vector's turn is 1
 sentence and for each token, the other tokens are ranked by how far they turn it, and by each estimate; the agreement is
 the mean of Spearman's correlations (`rank_agreement`), without [CLS] and [SEP]. There are four independent draws of the
 words; "another measurement" is the mean agreement of two of them, and all other numbers are means over the four.
+"received" asks the other way round: of the vectors in a sentence, which does one word move?
 
 Fixed before the first run:
 
@@ -13,11 +14,14 @@ Fixed before the first run:
 - Models: the embedded checkpoint; notebook 11's tiny BERT; and its random weights before training (three seeds). The
   plan also had notebook 14's ModernBERT and the checkpoint before training, which were not run.
 - Estimates: the mean of all heads; the same, each weight times the norm of the vector that it adds (Kobayashi et al.
-  2020); flow (ALTI, Ferrando et al. 2022); the last layer;
-  rollout with six residual shares (Abnar and Zuidema 2020); and the distance of two tokens, which needs no model.
+  2020); ALTI (Ferrando et al. 2022); the last layer; rollout with six residual shares (Abnar and Zuidema 2020); and the
+  distance of two tokens, which needs no model.
 - The statement: in the checkpoint, the first three agree with the measurement to within 0.05 of another measurement,
   and the last layer and rollout with a residual of 0.5 are at least 0.1 below it; in the tiny BERT rollout with 0.5 is
   not below the mean of all heads by more than 0.05.
+
+Added after that run: "received", and "three measurements", whose mean is compared with the fourth. Measurements share a
+signal and have noise of their own, so an estimate without noise could be nearer to one of them than another one is.
 
 Intervals are over sentences (bootstrap). "minus another" is the difference from another measurement, and "minus the
 mean" that from the mean of all heads, sentence by sentence.
@@ -27,7 +31,6 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -111,7 +114,7 @@ def parts_of(encoder: TransformerEncoder, ids: Tensor) -> tuple[Tensor, Tensor, 
     return weights, added, output.last_hidden_state[0]
 
 
-def flow(encoder: TransformerEncoder, ids: Tensor, added: Tensor) -> Tensor:
+def alti(encoder: TransformerEncoder, ids: Tensor, added: Tensor) -> Tensor:
     """Return ALTI's product of the layers, (S, S): how near is j's part to the normalised sum, by the L1 norm?"""
     states, found, S = encoder(ids, output_hidden_states=True).hidden_states, None, ids.size(1)
     for layer, hidden, parts in zip(encoder.layers, states, added, strict=False):
@@ -135,7 +138,7 @@ def estimates(encoder: TransformerEncoder, ids: Tensor) -> tuple[dict[str, Tenso
         "mean of all heads": weights.mean(dim=(0, 1)),
         "weighted by norms": (norms / norms.sum(dim=-1, keepdim=True)).mean(dim=0),
     }
-    found["flow"] = flow(encoder, ids, added)
+    found["ALTI"] = alti(encoder, ids, added)
     found["last layer"] = weights[-1].mean(dim=0)
     found |= {f"rollout {share:g}": rollout(weights, share) for share in SHARES}
     return found | {"distance": -(place[:, None] - place).abs().float()}, last
@@ -163,6 +166,24 @@ def partial(one: float, other: float, between: float) -> float:
     return (one - other * between) / ((1 - other**2) * (1 - between**2)) ** 0.5
 
 
+def mean_agreement(estimate: Tensor, measured: list[Tensor]) -> float:
+    """Return the mean agreement of an estimate with measurements."""
+    return sum(rank_agreement(estimate, one) for one in measured) / len(measured)
+
+
+def agreements(maps: dict[str, Tensor], measured: list[Tensor]) -> dict[str, float]:
+    """Return the agreement of each estimate, and of other measurements, with measurements."""
+    found = {name: mean_agreement(estimate, measured) for name, estimate in maps.items()}
+    near, mean = rank_agreement(maps["mean of all heads"], maps["distance"]), found["mean of all heads"]
+    found["mean of all heads, given distance"] = partial(mean, found["distance"], near)
+    if len(measured) > 1:
+        others = [[other for other in measured if other is not one] for one in measured]
+        both = [*zip(measured, others, strict=True)]
+        found["another measurement"] = sum(mean_agreement(one, rest) for one, rest in both) / len(both)
+        found["three measurements"] = sum(rank_agreement(sum(rest), one) for one, rest in both) / len(both)
+    return found
+
+
 def judge(
     encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, text: str, words: list[int], chance
 ) -> dict | None:
@@ -173,31 +194,13 @@ def judge(
         return None
     maps, last = estimates(encoder, ids)
     drawn = [[chance.choice([w for w in chance.sample(words, 2) if w != old]) for old in ids[0]] for _ in range(DRAWS)]
-    maps, *moved = [
-        {name: each[inner, inner].double() for name, each in found.items()}
-        for found in (
-            maps,
-            {str(draw): turns(encoder, ids, last, new) for draw, new in enumerate(drawn)},
-            {"[MASK]": turns(encoder, ids, last, [tokenizer.vocab["[MASK]"]] * S)},
-        )
-    ]
-    found = {}
-    for name, measured in zip(("word", "[MASK]"), moved, strict=True):
-        found[name] = {
-            each: sum(rank_agreement(estimate, one) for one in measured.values()) / len(measured)
-            for each, estimate in maps.items()
-        }
-        near = rank_agreement(maps["mean of all heads"], maps["distance"])
-        found[name]["mean of all heads, given distance"] = partial(
-            found[name]["mean of all heads"], found[name]["distance"], near
-        )
-    pairs = [rank_agreement(one, other) for one, other in combinations(moved[0].values(), 2)]
-    found["word"]["another measurement"] = sum(pairs) / len(pairs)
-    found["[MASK]"]["another measurement"] = (
-        sum(rank_agreement(moved[1]["[MASK]"], one) for one in moved[0].values()) / DRAWS
-    )
-    found["size"] = {"word": sum(one.mean() for one in moved[0].values()).item() / DRAWS}
-    found["size"]["[MASK]"] = moved[1]["[MASK]"].mean().item()
+    moved = [turns(encoder, ids, last, new) for new in (*drawn, [tokenizer.vocab["[MASK]"]] * S)]
+    *moved, mask = (one[inner, inner].double() for one in moved)
+    maps = {name: each[inner, inner].double() for name, each in maps.items()}
+    found = {"word": agreements(maps, moved), "[MASK]": agreements(maps, [mask])}
+    found["[MASK]"]["another measurement"] = mean_agreement(mask, moved)
+    found["received"] = agreements({name: each.T for name, each in maps.items()}, [one.T for one in moved])
+    found["size"] = {"word": sum(one.mean() for one in moved).item() / DRAWS, "[MASK]": mask.mean().item()}
     return found
 
 
@@ -208,9 +211,9 @@ def spread(values: list[float]) -> list[float]:
 
 def summarize(found: list[dict], kinds: list[str]) -> dict:
     """Return, by measurement and estimate, the mean agreement and its differences, with intervals, and by kind."""
-    result = {"sentences": len(found), "turn": {}}
-    for measured in ("word", "[MASK]"):
-        result["turn"][measured] = round(sum(one["size"][measured] for one in found) / len(found), 4)
+    turn = {by: round(sum(one["size"][by] for one in found) / len(found), 4) for by in ("word", "[MASK]")}
+    result = {"sentences": len(found), "turn": turn}
+    for measured in ("word", "[MASK]", "received"):
         result[measured] = {}
         for name in found[0][measured]:
             values, another, mean = (
