@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from explorer import explorer
 from tests.browser.explorer_page import address, encoder, results, site
 
 HOME, DELETE, ENTER = "\ue011", "\ue017", "\ue007"
@@ -28,7 +27,8 @@ def test_a_readers_own_sentence_is_answered(page, encoder, tokenizer):
     tokens = page.evaluate("[...document.querySelectorAll('#tokens b')].map((e) => e.textContent)")
     assert tokens == ["[CLS]", "the", "cat", "sat", "[SEP]"]
     found = torch.tensor(page.evaluate("[...drawings.weights.values]"))
-    wanted = results(encoder, tokenizer, "the cat sat").weights[tuple(explorer.SHOWN.values())]
+    head = tuple(page.evaluate("[followed.layer, followed.head]"))
+    wanted = results(encoder, tokenizer, "the cat sat").weights[head]
     assert 0 < (found - wanted.flatten()).abs().max() <= HALF
     page.press(*" down")  # from now on typing is answered, too
     page.wait_for("document.querySelectorAll('#tokens b').length === 6")

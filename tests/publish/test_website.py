@@ -133,12 +133,13 @@ def test_deck_follows_slide_types_and_tags(tmp_path):
     path = slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck")
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
     assert path.name == "05.html"
-    first, second = page.select(".slides > section > section")
+    first, second, third = page.select(".slides > section > section")  # no room for a second picture
     assert first.h1.text == "Title"
     assert first.select_one("aside.notes").text.strip() == "said aloud"
     assert second.select_one(".jp-OutputArea").text.strip() == "The answer: 42"
     assert second.select_one(".fragment pre").text.strip() == "shown()"
-    assert second.strong.text == "is"
+    assert [len(slide.select("img")) for slide in (second, third)] == [1, 1]
+    assert third.strong.text == "is"
     for hidden in ("left_out", "drawing", "plot", "Why?"):
         assert hidden not in page.text
     for file in page.select("script[src], link[href]"):

@@ -48,6 +48,7 @@ function enlarge(frame, room) {
   const inside = frame.contentDocument,
     drawing = inside?.querySelector("#vis, #figure");
   if (!drawing) return;
+  frame.style.maxWidth = "none";
   for (let times = 1.9; times > 0.7; times -= 0.05) {
     frame.style.width = `${100 / times}%`;
     const height = inside.body.getBoundingClientRect().bottom;
@@ -64,7 +65,8 @@ function fit(slide) {
   // without the hidden stills of views
   const pictures = [...slide.querySelectorAll("img, iframe")].filter((one) => one.offsetHeight);
   for (const frame of slide.querySelectorAll("iframe")) frame.style.width = "100%";
-  for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
+  for (const one of pictures)
+    Object.assign(one.style, { maxWidth: "", maxHeight: "", marginBottom: "", transform: "" });
   const broken = () => [...slide.querySelectorAll("pre")].some((code) => code.scrollWidth > code.clientWidth);
   slide.classList.add("fitting");
   slide.style.fontSize =
