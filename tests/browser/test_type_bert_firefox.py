@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.browser.type_bert_page import JUDGE, address, folder, typed_answers
+from tests.browser.type_bert_page import JUDGE, STEP, address, folder, typed_answers
 
 ENTER = "\ue007"
 __all__ = ["address", "folder"]
@@ -21,7 +21,7 @@ def test_firefox_judges_every_answer_alike(firefox, address, folder, kind):
     firefox.wait_for("by('verdict').textContent.includes('Divide each score')", 180)
     firefox.wait_for("by('effect').textContent.includes('1.00')")
     assert firefox.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    answers = typed_answers() if kind == "site" else typed_answers()[::20]
+    answers = typed_answers()[:: STEP if kind == "site" else 20]
     asked = json.dumps([{"gap": gap, "body": body} for gap, _, body in answers])
     firefox.evaluate(f"({JUDGE})({asked}).then((said) => {{ window.said = said; }}) && 0")
     firefox.wait_for("window.said !== undefined", 600)

@@ -16,6 +16,7 @@ from tests.helpers import ROOT
 
 BUILT = os.environ.get("SITE")
 ENDLESS, BREAKING = "ran for 5 seconds", "changed Python itself"
+STEP = 1 if "STATES" in os.environ else 4  # `make test-all` judges each answer in browsers, tests/publish in Python
 PAGES = {"evening": "notebooks/evening.html", "03": "notebooks/03_self_attention.html"}
 
 
