@@ -254,11 +254,11 @@ def group_by_folder(names: list[str]) -> dict[str, list[str]]:
 def start_page(readme: Path, places: list[str], extras: Collection[str] = (), opening: str = "") -> str:
     """Return the README with a table of all pages and, under its title, links to the NPM_PAGES that are in `extras`.
 
-    `opening` is the HTML of the view that takes the place of the README's film.
+    `opening` is the HTML of the view that takes the place of the README's first film.
     """
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
     if opening:
-        start = FILM.sub(lambda _: opening, start)
+        start = FILM.sub(lambda _: opening, start, count=1)
     for name, (_, link) in NPM_PAGES.items():
         if name in extras:
             start = start.replace("\n", f"\n\n{link.format('')}\n", 1)
