@@ -93,7 +93,7 @@ class Firefox:
 
     def wait_for(self, expression: str, seconds: float = 60) -> None:
         """Wait until a JavaScript expression is true; TimeoutError after `seconds`."""
-        self._poll(lambda: self.evaluate(expression), f"{expression} is not true", seconds)
+        self.wait_until(lambda: self.evaluate(expression), f"{expression} is not true", seconds)
 
     def wait_to_hear(self, words: str, seconds: float = 60) -> None:
         """Wait until a console error contains `words`; TimeoutError after `seconds`."""
@@ -102,9 +102,10 @@ class Firefox:
             self.evaluate("0")  # which also receives what the console says
             return any(words in text for text in self.heard)
 
-        self._poll(is_heard, f"the console does not say {words!r}", seconds)
+        self.wait_until(is_heard, f"the console does not say {words!r}", seconds)
 
-    def _poll(self, is_true, otherwise: str, seconds: float) -> None:
+    def wait_until(self, is_true, otherwise: str, seconds: float = 60) -> None:
+        """Wait until a function of Python returns true; TimeoutError with `otherwise` after `seconds`."""
         end = time.monotonic() + seconds
         while not is_true():
             if time.monotonic() > end:

@@ -1,7 +1,6 @@
 """Saved views and figures work in Firefox: drawing, tooltips, pointer, keyboard and saved pictures."""
 
 import re
-import time
 from pathlib import Path
 
 import axe_playwright_python
@@ -116,10 +115,8 @@ def test_a_picture_is_saved(firefox, draw, tmp_path, kind):
     firefox.point_at(f"#save [value={kind}]", click=True)
     title = firefox.evaluate("document.querySelector('h1').textContent").lower()
     path = firefox.downloads / f"{re.sub('[^a-z0-9]+', '_', title)[:60]}.{kind}"
-    for _ in range(100):
-        if path.exists() and path.read_bytes()[-12:].endswith((b"</svg>", b"IEND\xaeB`\x82")):
-            break
-        time.sleep(0.1)
+    ends = (b"</svg>", b"IEND\xaeB`\x82")
+    firefox.wait_until(lambda: path.exists() and path.read_bytes()[-12:].endswith(ends), f"{path.name} is not saved")
     if kind == "png":
         with Image.open(path) as picture:
             assert min(picture.size) > 400
