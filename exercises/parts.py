@@ -338,12 +338,14 @@ def show_parts() -> Drawing:
 
 
 def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawing:
-    """Save a page about the reader's BERT, my_bert.html, and its drawing, my_bert.svg, next to the parts.
+    """Save a page about the reader's BERT, my_bert.html, and its drawing, my_bert.png, next to the parts.
 
     The page shows the `name`, if there is one, the reader's code, how far the model is from the official one, which
     model that is, the date, the ribbons of `text` from `word`, and how similar `texts` are to the first of them. Prints
     where it is, and returns the drawing.
     """
+    from exercises.picture import can_draw, draw_png  # here: notebooks that show no page start faster
+
     drawing, parts = show_parts(), saved_parts()
     if not parts:
         print("None of the parts is yours yet: solve exercise 3.2 or 5.3, and run this cell again.")
@@ -352,7 +354,8 @@ def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawi
     text = " ".join(text_or_pair(text))
     texts = validated("texts", texts, [text])
     count = f"{len(parts)} of the {len(PARTS)} parts of this BERT"
-    headline = f"{name} wrote {count}" if name else f"{count} {'are' if len(parts) > 1 else 'is'} my own code"
+    nameless = f"{count} {'are' if len(parts) > 1 else 'is'} my own code"
+    headline = f"{name} wrote {count}" if name else nameless
     verdict, config = measure(model), model.config
     fields = {"title": headline, "owner": f"{name}’s" if name else "my", "text": texts[0]}
     fields["verdict"] = f"{verdict} The model is {Path(checkpoint_name()).name}, on {date.today():%d %B %Y}."
@@ -368,13 +371,9 @@ def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawi
             **{"H": config.hidden_size, "L": config.num_hidden_layers, "A": config.num_attention_heads},
         ),
     )
-    inner = drawing.svg().replace("<svg ", '<svg y="60" ', 1)
-    title = f'<text x="20" y="42" font-size="26" font-family="sans-serif">{html.escape(headline)}</text>'
-    frame = (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 860 700"><rect width="860" height="700" fill="#ffffff"/>'
-    )
-    write_file(path.with_suffix(".svg"), f"{frame}{title}{inner}</svg>\n")
-    print(f"{verdict}\nYour page: {path.resolve()}\nIts drawing, to share: {path.with_suffix('.svg').resolve()}")
+    headline = headline if can_draw(headline) else nameless
+    picture = write_file(path.with_suffix(".png"), draw_png(drawing.svg(), headline, fields["verdict"]))
+    print(f"{verdict}\nYour page: {path.resolve()}\nIts drawing, to share: {picture.resolve()}")
     return drawing
 
 

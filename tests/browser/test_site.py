@@ -174,7 +174,7 @@ def test_links_inside_the_site_resolve(site, name):
 
 
 def test_a_reader_opens_the_site(page, browser, site):
-    """The start page has a view in place of the README's first film; a page is readable before and without its views."""
+    """The start page has a view in place of README's first film; a page is readable before and without its views."""
     open_page(page, site / "index.html")
     page.locator("article iframe").scroll_into_view_if_needed()
     page.frame_locator("article iframe").locator(".ribbon").first.wait_for()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from transformers import BertConfig, BertModel
 
 from exercises import check
@@ -30,6 +31,7 @@ from exercises.parts import (
     show_parts,
     with_parts,
 )
+from exercises.picture import can_draw, corners
 from exercises.saving_parts import save_part
 from tests.exercises.parts import RIGHT, SPOILED, WRONG
 from tests.helpers import ROOT, TINY, ragged_batch, shaken
@@ -335,19 +337,28 @@ part = weights
 """
 
 
+def test_a_line_of_the_drawing_has_corners():
+    assert corners("M300 222H146V349H168") == [(300, 222), (146, 222), (146, 349), (168, 349)]
+    assert corners("M0 5L0 10") == [(0, 5), (0, 10)]
+    assert [can_draw(name) for name in ("Ada $x$ Łukasz", "Юлия", "李")] == [True, True, False]
+
+
 @pytest.mark.parametrize(("divisor", "agrees"), [("query.size(-1)", True), ("33", False)])
 def test_the_page_measures_the_readers_model(mine, divisor, agrees, capsys):
     mine.mkdir()
     (mine / "attention_weights.py").write_text(PART.format(divisor), "utf-8")
     texts = ["time flies <b>", "the hours pass quickly"]
     drawing = save_page("Ada & Co", "It was too tired.", texts)
-    page, drawn = ((mine / f"my_bert.{kind}").read_text("utf-8") for kind in ("html", "svg"))
+    page = (mine / "my_bert.html").read_text("utf-8")
+    with Image.open(mine / "my_bert.png") as picture:
+        assert picture.size == (1720, 1520)
+        colours = [picture.getpixel((2 * x, 2 * (y + 120)))[:3] for x, y in ((318, 270), (180, 270))]
+    assert colours == [(219, 233, 246), (255, 255, 255)]  # their part, and the one beside it
     assert drawing.names == ["attention_weights"]
     assert ("no number differs from the official BERT" in page) == agrees
     assert ("it differs by 0." in page) == (not agrees)
     assert ("The first difference is here: layer 0, attention weights." in page) == (not agrees)
-    for text in (page, drawn):
-        assert "Ada &amp; Co wrote 1 of the 9 parts of this BERT" in text
+    assert "Ada &amp; Co wrote 1 of the 9 parts of this BERT" in page
     assert "# &lt;mine&gt;" in page
     assert "<td>1.00<td>time flies &lt;b&gt;" in page
     assert "import math" in page
