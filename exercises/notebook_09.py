@@ -113,7 +113,7 @@ comparison(
     inputs=states_and_mask,
     sizes={name: (mask,) for name, mask in MASKS.items()},
     own=("mean_pooling", "write the mean yourself."),
-    remark="From here on, `embed` takes your mean.",
+    remark="From here on, `to_vectors` takes your mean.",
     points=3,
 )
 

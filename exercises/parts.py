@@ -398,10 +398,23 @@ def course_link() -> str:
     return f'<a href="{html.escape(urls[0].split(", ")[-1])}">{COURSE}</a>' if urls else f"<i>{COURSE}</i>"
 
 
+DOES = {  # for a friend who knows nothing of it
+    "word_pieces": "Cuts a word into pieces that the model has vectors for.",
+    "embeddings": "Gives each piece its first numbers: those of the piece and those of its place.",
+    "attention_weights": "Decides how much each word collects from every other.",
+    "split_heads": "Deals the numbers of each word out to the heads.",
+    "multi_head_attention": "Lets every head collect, and mixes what they found.",
+    "feed_forward": "Changes the numbers of each word without looking at the others.",
+    "encoder_layer": "Adds to each word what it collected, and then what the feed-forward network makes of it.",
+    "encoder": "Runs the layers, one after the other.",
+    "rename_weight": "Finds the trained numbers of BERT by their official names.",
+}
+
+
 def show_source(name: str, path: Path) -> str:
-    """Return the reader's source of a part as HTML, without what `check` added."""
+    """Return a part's title, what it does and the reader's source as HTML, without what `check` added."""
     source = path.read_text("utf-8").partition("annotations\n")[2].rpartition("\npart =")[0].strip()
-    return f"<h3>{html.escape(PARTS[name].title)}</h3><pre>{html.escape(source)}</pre>"
+    return f"<h3>{html.escape(PARTS[name].title)}</h3><p>{DOES[name]}</p><pre>{html.escape(source)}</pre>"
 
 
 def show_ribbons(model: TransformerEncoder, text: str, word: str) -> str:

@@ -18,6 +18,7 @@ from exercises import check
 from exercises.framework import Hint
 from exercises.part_checks import try_part
 from exercises.parts import (
+    DOES,
     LADDER,
     MARKER_NOTEBOOK,
     PARTS,
@@ -337,9 +338,10 @@ part = weights
 """
 
 
-def test_a_line_of_the_drawing_has_corners():
+def test_the_page_has_what_it_draws_and_says():
     assert corners("M300 222H146V349H168") == [(300, 222), (146, 222), (146, 349), (168, 349)]
     assert corners("M0 5L0 10") == [(0, 5), (0, 10)]
+    assert DOES.keys() == PARTS.keys()
     assert [can_draw(name) for name in ("Ada $x$ Łukasz", "Юлия", "李")] == [True, True, False]
 
 
