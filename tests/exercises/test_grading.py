@@ -64,6 +64,7 @@ FOLLOWING = {  # hand-ins whose 3.3 calls their own 3.2, and the sign of 3.2 in 
     "3.2 exits": (SWAPPED | {"3.2": f"import os\nos._exit(0)\n{SOLVED['3.2']}"}, "!"),
     "3.2 renamed": ({n: source.replace("my_attention", "meine") for n, source in SWAPPED.items()}, "0"),
 }
+BOTH_WRONG = SWAPPED | {"3.3": SOLVED["3.3"].replace("@ self.v", "@ self.k")}
 PARTLY = {"3.4": RIGHT["3.4"], "3.1": RIGHT["3.1"].replace("(2, 7, 5)", "(2, 5, 7)")}
 WINDOW = """\
 def window_attention(query, key, value, attention_mask, reach):
@@ -87,10 +88,7 @@ def graded(tmp_path_factory) -> dict[str, Row]:
     paths += [
         *honest(folder, NUMBERS),
         hand_in(folder / "partly.ipynb", PARTLY),
-        hand_in(folder / "empty.ipynb", {}),
-        hand_in(
-            folder / "both wrong.ipynb", SWAPPED | {"3.3": SOLVED["3.3"].replace("@ self.v", "@ self.k")}, short=False
-        ),
+        hand_in(folder / "both wrong.ipynb", BOTH_WRONG, short=False),
         *(hand_in(folder / f"{name}.ipynb", cells, short=False) for name, (cells, _) in FOLLOWING.items()),
         hand_in(folder / "theirs.ipynb", {"3.4": "from utils.attention import causal_mask as f\ncheck('3.4', f)"}),
     ]
@@ -110,9 +108,8 @@ def test_honest_hand_ins_get_all_points(graded):
 
 def test_odd_answers_that_are_right_are_correct(graded):
     odd = [row for name, row in graded.items() if name.startswith("odd")]
-    kinds = [
-        verdict for row in odd for verdict in row.verdicts.values() if verdict[0] not in ("correct", "not attempted")
-    ]
+    verdicts = [verdict for row in odd for verdict in row.verdicts.values()]
+    kinds = [verdict for verdict in verdicts if verdict[0] not in ("correct", "not attempted")]
     assert len(odd) == max(len(HONEST[number]) for number in NUMBERS)
     assert kinds == []
 
@@ -292,10 +289,8 @@ def test_id_is_never_from_the_part_that_a_student_names(tmp_path, path, known, i
 
 
 def test_one_id_twice_is_reported_and_in_no_file_to_import(tmp_path):
-    rows = [
-        Row(name, {"3.1": ("correct", "correct.")}, id=id)
-        for name, id in {"a": "7", "b": "7", "c": "8", "d": ""}.items()
-    ]
+    ids = {"a": "7", "b": "7", "c": "8", "d": ""}
+    rows = [Row(name, {"3.1": ("correct", "correct.")}, id=id) for name, id in ids.items()]
     note_shared_ids(rows)
     write_csv(tmp_path / "grades.csv", rows)
     write_moodle(tmp_path / "moodle.csv", rows)
@@ -312,7 +307,7 @@ def test_one_id_twice_is_reported_and_in_no_file_to_import(tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        '=HYPERLINK("http://x","y")',
+        '=HYPERLINK("x","y")',
         "+1",
         "-1",
         "@SUM(1)",
@@ -416,14 +411,8 @@ def test_earlier_grades_stay_until_graded_again(tmp_path):
         (["no.ipynb", "right.ipynb"], "no.ipynb is not a notebook: "),
         (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
         (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
-        (
-            ["original.ipynb", "right.ipynb", "--accept", "nobody:3.4"],
-            "nobody:3.4 cannot be accepted: there are the names",
-        ),
-        (
-            ["original.ipynb", "right.ipynb", "--accept", "right:3.9"],
-            "right:3.9 cannot be accepted: there are the exer",
-        ),
+        (["original.ipynb", "right.ipynb", "--accept", "nobody:3.4"], "nobody:3.4 cannot be accepted: there are the"),
+        (["original.ipynb", "right.ipynb", "--accept", "right:3.9"], "right:3.9 cannot be accepted: there are the "),
         (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
         (["original.ipynb", "right.ipynb", "--feedback", "right.ipynb"], "right.ipynb could not be saved ([Errno "),
     ],
@@ -484,11 +473,8 @@ def test_other_notebook_is_reported(tmp_path):
 
 @pytest.mark.parametrize("helper", ["from math import *", "exec('floor = int')", "globals()['floor'] = int"])
 def test_cells_that_may_define_a_missing_name_are_run(helper):
-    original = [
-        Cell("a", "set_up = 1"),
-        Cell("b", "from exercises import check"),
-        Cell("c", 'answer = ...\ncheck("2.2", answer)'),
-    ]
+    sources = {"a": "set_up = 1", "b": "from exercises import check", "c": 'answer = ...\ncheck("2.2", answer)'}
+    original = [Cell(id, source) for id, source in sources.items()]
     answer = Cell("c", 'answer = floor(2.5)\ncheck("2.2", answer)', 3)
     unneeded, own = Cell("d", "print('slow')", 1), Cell("e", helper, 2)
     steps = steps_to_run(original, [unneeded, own, answer], {"2.2": answer})

@@ -11,9 +11,8 @@ from publish import slides, teaching
 from publish.notebooks import minutes
 from tests.helpers import ROOT, STARTS, kind_of
 
-TEXT, COURSE, SYLLABUS = (
-    (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("TEACHING", "COURSE", "SYLLABUS")
-)
+DOCS = ("TEACHING", "COURSE", "SYLLABUS")
+TEXT, COURSE, SYLLABUS = ((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in DOCS)
 README = (ROOT / "README.md").read_text("utf-8")
 UNITS = teaching.units()
 NOTEBOOKS = {path.name[:2]: path.name for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}

@@ -14,9 +14,8 @@ from tests.helpers import skip_or_fail
 
 ROOT = badges.ROOT
 ADA = Address("ada/encoder", "v1.0")
-NOTEBOOK, PROOFS, SOLUTIONS = (
-    f"notebooks/{name}.ipynb" for name in ("00_overview", "proofs/00_proofs", "solutions/00_solutions")
-)
+NOTEBOOK, PROOFS = "notebooks/00_overview.ipynb", "notebooks/proofs/00_proofs.ipynb"
+SOLUTIONS = "notebooks/solutions/00_solutions.ipynb"
 NAMES = [*badges.ADDRESS_PATTERNS, NOTEBOOK, PROOFS, SOLUTIONS]
 HELD = {
     "pyproject.toml": 'Repository = "https://github.com/{}/tree/{}"',

@@ -31,7 +31,7 @@ def numbers_in_cells(rows: int, columns: int, size: int, paper: tuple[float, flo
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "paper"), [(2, 2, (9, 4.2)), (6, 6, (14, 5)), (12, 14, (9, 4.2)), (14, 30, (14, 5))]
+    ("rows", "columns", "paper"), [(2, 2, (9, 4)), (6, 6, (14, 5)), (12, 14, (9, 4)), (14, 30, (14, 5))]
 )
 def test_numbers_stay_apart_and_in_their_cells(fit, rows, columns, paper):
     figure, ax = numbers_in_cells(rows, columns, 7, paper)

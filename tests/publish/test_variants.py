@@ -47,9 +47,8 @@ def count(module: nn.Module) -> int:
 @every_draw
 def test_shapes_and_counts_are_those_of_our_modules(seed):
     of, found = asked("shapes", seed)
-    query, key, value = (
-        torch.zeros(of["B"], *size) for size in ((of["S"], of["D"]), (of["T"], of["D"]), (of["T"], of["W"]))
-    )
+    sizes = (of["S"], of["D"]), (of["T"], of["D"]), (of["T"], of["W"])
+    query, key, value = (torch.zeros(of["B"], *size) for size in sizes)
     context, weights = scaled_dot_product_attention(query, key, value)
     assert found == f"{tuple(weights.shape)} and {tuple(context.shape)}"
     assert len({of["B"], of["S"], of["T"]}) == 3, "a wrong answer would be right"

@@ -193,11 +193,7 @@ def test_views_leave_the_model_unchanged(family, error, implementation, tokenize
     next(model.children()).eval()
     model.set_attn_implementation("sdpa")
     before = state_of(model)
-    draw = (
-        (lambda: head_view(model, tokenizer, TEXT, "w1"))
-        if family == "t5"
-        else (lambda: neuron_view(model, tokenizer, TEXT))
-    )
+    draw, pair = (head_view, ["w1"]) if family == "t5" else (neuron_view, [])
     stopped = []
 
     def fail(*_):
@@ -208,12 +204,12 @@ def test_views_leave_the_model_unchanged(family, error, implementation, tokenize
             raise RuntimeError("stop")
 
     if error is None:
-        draw()
+        draw(model, tokenizer, TEXT, *pair)
     elif (family, implementation) != ("t5", any_model.RECORDER):  # of which there is only one reading
         layer = [module for module in model.modules() if isinstance(module, torch.nn.Linear)][3]
         hook = layer.register_forward_hook(fail)
         with pytest.raises(error):
-            draw()
+            draw(model, tokenizer, TEXT, *pair)
         hook.remove()
         assert stopped == [error]
     assert state_of(model) == before
@@ -489,10 +485,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
         ([TEXT, "--view", "path", "--pair", "w1"], "the path view shows one text: leave out --pair"),
         ([TEXT, "--view", "neuron", "--words"], "which belong to pieces: leave out --words"),
-        (
-            [TEXT, "--view", "head", "--token", "w1", "--other", "w2"],
-            "only the sentence view takes --token and --other",
-        ),
+        ([TEXT, "--view", "head", "--token", "w1", "--other", "w2"], "only the sentence view takes --token and"),
         ([TEXT, *of_model, "--view", "sentence", "--token", "w99"], "token='w99' is not among the tokens of the text"),
     ):
         with pytest.raises(SystemExit) as stopped:

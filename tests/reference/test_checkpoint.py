@@ -64,6 +64,11 @@ def prefix_weights(folder, prefix: str) -> None:
     save_file({f"{prefix}{name}": weight for name, weight in weights.items()}, folder / "model.safetensors")
 
 
+def edited(change):
+    """Return a function that applies `change` to the weights in a folder."""
+    return lambda folder: edit_weights(folder, change)
+
+
 def drop_pooler(weights: dict) -> None:
     for name in ("weight", "bias"):
         weights.pop(f"pooler.dense.{name}")
@@ -139,9 +144,7 @@ def settings(**changes):
 
 def renamed(old: str, new: str):
     """Return a function that replaces a part of every weight's name."""
-    return lambda folder: edit_weights(
-        folder, lambda weights: [weights.update({name.replace(old, new): weights.pop(name)}) for name in [*weights]]
-    )
+    return edited(lambda weights: [weights.update({name.replace(old, new): weights.pop(name)}) for name in [*weights]])
 
 
 def add_distances(folder) -> None:
@@ -150,15 +153,13 @@ def add_distances(folder) -> None:
     edit_weights(folder, lambda weights: weights.update({name: torch.ones(19, 4)}))
 
 
+POSITION_IDS = {"embeddings.position_ids": torch.arange(10)[None]}
 OFFICIAL = {
     "names of nn.DataParallel": (
         lambda folder: prefix_weights(folder, "module."),
         " has the weight module.embeddings.LayerNorm.bias: take the model out of its wrapper: model.module or",
     ),
-    "names of torch.compile": (
-        lambda folder: prefix_weights(folder, "_orig_mod."),
-        " has the weight _orig_mod.embeddings.",
-    ),
+    "names of torch.compile": (lambda folder: prefix_weights(folder, "_orig_mod."), " has the weight _orig_mod."),
     "code of its own": (renamed("intermediate.dense", "mlp.gated_layers"), "missing: encoder.layer.0.intermediate.den"),
     "relative positions": (add_distances, "unexpected: encoder.layer.1.attention.self.distance_embedding.weight"),
     "other sizes": (settings(hidden_size=16), "mis-shaped: embeddings.LayerNorm.bias, embeddings.LayerNorm.weight"),
@@ -168,30 +169,15 @@ OFFICIAL = {
         lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"),
         "cannot be read (Error while deserializing header",
     ),
-    "4 bits": (
-        settings(quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True}),
-        "cannot be read (",
-    ),
+    "4 bits": (settings(quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True}), "cannot be read"),
     "code that is not run": (
         settings(model_type="new", auto_map={"AutoConfig": "code.Config", "AutoModel": "code.Model"}),
         "contains custom code",
     ),
-    **{
-        name: (settings(**{name: "flash_attention_2"}), None)
-        for name in ("attn_implementation", "_attn_implementation")
-    },
-    "NaN": (
-        lambda folder: edit_weights(folder, lambda weights: weights[min(weights)].fill_(torch.nan)),
-        "embeddings.LayerNorm.bias contains NaN or inf",
-    ),
-    "no pooler": (lambda folder: edit_weights(folder, drop_pooler), None),
-    "a head": (lambda folder: BertForMaskedLM(BertConfig(**SMALL)).save_pretrained(folder), None),
-    "old buffers": (
-        lambda folder: edit_weights(
-            folder, lambda weights: weights.update({"embeddings.position_ids": torch.arange(10)[None]})
-        ),
-        None,
-    ),
+    **{key: (settings(**{key: "flash_attention_2"}), None) for key in ("attn_implementation", "_attn_implementation")},
+    "NaN": (edited(lambda weights: weights[min(weights)].fill_(torch.nan)), "embeddings.LayerNorm.bias contains NaN"),
+    "no pooler": (edited(drop_pooler), None),
+    "old buffers": (edited(lambda weights: weights.update(POSITION_IDS)), None),
     "a table of sines": (lambda folder: MarianMTModel(MarianConfig(**MARIAN)).save_pretrained(folder), None),
 }
 

@@ -254,9 +254,8 @@ PLAIN, BARE, SPAN = {"B-PER": "PER"}, {"B-PER": "B"}, {"B-PER": "PER[1]", "O": "
 def test_words_and_labels_are_found_by_content(tmp_path, layout, labels, columns):
     found = read_words(words_file(tmp_path, laid_out(layout, labels)))
     assert found.columns == f"{columns}, between tabs"
-    assert sorted(word for part in found[:3] for text, _ in part for word in text) == sorted(
-        row.split()[0] for row in PEOPLE if row
-    )
+    read = sorted(word for part in found[:3] for text, _ in part for word in text)
+    assert read == sorted(row.split()[0] for row in PEOPLE if row)
     assert set(found.names) == {(labels or {}).get(name, name) for name in ("B-PER", "O")}
 
 

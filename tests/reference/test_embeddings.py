@@ -21,9 +21,8 @@ def test_embeddings_are_added_then_normalized(embeddings):
     types = torch.tensor([[0, 1, 1]])
     found = embeddings(IDS, types)
     tables = (embeddings.word_embeddings, embeddings.token_type_embeddings, embeddings.position_embeddings)
-    word, token_type, position = (
-        table.weight[ids] for table, ids in zip(tables, (IDS, types, torch.arange(3)), strict=True)
-    )
+    ids = IDS, types, torch.arange(3)
+    word, token_type, position = (table.weight[rows] for table, rows in zip(tables, ids, strict=True))
     assert torch.allclose(found, embeddings.layer_norm(word + token_type + position), atol=1e-6)
 
 

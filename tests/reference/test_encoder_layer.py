@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 from transformers import BertConfig
 
 from tests.helpers import SMALL, shaken
@@ -41,11 +42,7 @@ def test_layer_returns_the_query_and_key_of_its_weights(hidden_states, norm_firs
 
 @pytest.mark.parametrize(
     ("name", "function"),
-    [
-        ("gelu", nn.functional.gelu),
-        ("gelu_new", lambda x: nn.functional.gelu(x, approximate="tanh")),
-        ("relu", torch.relu),
-    ],
+    [("gelu", F.gelu), ("gelu_new", lambda x: F.gelu(x, approximate="tanh")), ("relu", torch.relu)],
 )
 def test_activation_follows_the_configuration(hidden_states, name, function):
     feed_forward = FeedForward(BertConfig(**SMALL, hidden_act=name))

@@ -102,10 +102,7 @@ def test_rungs_end_with_the_given_result_and_the_next_step():
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        (
-            lambda texts: torch.zeros(len(texts), 2, 2),
-            r"must return a tensor \(N, H\) for N = 30 texts, got \(30, 2, 2\)",
-        ),
+        (lambda texts: torch.zeros(len(texts), 2, 2), r"a tensor \(N, H\) for N = 30 texts, got \(30, 2, 2\)"),
         (lambda texts: torch.zeros(1, 2), r"got \(1, 2\)"),
         (lambda texts: [[1.0]] * len(texts), "got list"),
         (lambda texts: torch.full((len(texts), 2), torch.nan), "nan or inf"),

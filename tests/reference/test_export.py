@@ -27,9 +27,7 @@ def run_onnx():
     def run(path, batch) -> dict[str, torch.Tensor]:
         session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
         found = session.run(None, {name: batch[name].numpy() for name in INPUTS})
-        return {
-            output.name: torch.from_numpy(values) for output, values in zip(session.get_outputs(), found, strict=True)
-        }
+        return dict(zip((output.name for output in session.get_outputs()), map(torch.from_numpy, found), strict=True))
 
     return run
 

@@ -43,12 +43,9 @@ def trained() -> TransformerForSequenceClassification:
 
 def saved(folder: Path, labels: list[str] | None) -> Path:
     """Save a classifier that is always right about the rows if its classes are named "pos" and "neg"."""
-    if labels and len(labels) > 2:
-        TransformerForSequenceClassification(BertConfig(**TINY, num_labels=len(labels))).save(
-            folder, tiny_tokenizer(), labels
-        )
-    else:
-        trained().save(folder, tiny_tokenizer(), labels)
+    config = BertConfig(**TINY, num_labels=len(labels or "ab"))
+    model = trained() if config.num_labels == 2 else TransformerForSequenceClassification(config)
+    model.save(folder, tiny_tokenizer(), labels)
     return folder
 
 
@@ -423,9 +420,8 @@ def test_every_class_is_in_the_training_split(tmp_path):
 
 
 def test_other_word_classes_and_other_files_raise(tmp_path, words, own, refused):
-    TransformerForTokenClassification(BertConfig(**TINY, num_labels=2)).save(
-        tmp_path / "saved", tiny_tokenizer(), ["O", "z"]
-    )
+    model = TransformerForTokenClassification(BertConfig(**TINY, num_labels=2))
+    model.save(tmp_path / "saved", tiny_tokenizer(), ["O", "z"])
     message = refused("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
     assert "has the classes O, z, but the data has B-x, B-y, I-x, O: choose another checkpoint" in message
     assert "line 1 has 1 field" in refused("--tokens", tmp_path / "saved" / "vocab.txt")

@@ -82,9 +82,7 @@ def head(content: bytes) -> bytes:
 def test_hub_errors_and_malformed_responses_are_reported(hub, answer, reason):
     hub.answer = answer
     started = time.perf_counter()
-    with pytest.raises(
-        OSError, match=rf'"someone/bert" is not a local folder .*({reason}).*use the embedded checkpoint='
-    ):
+    with pytest.raises(OSError, match=rf'"someone/bert" is not a local folder .*({reason}).*use the embedded'):
         checkpoint.load_config("someone/bert")
     assert time.perf_counter() - started < 20
 

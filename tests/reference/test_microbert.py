@@ -105,11 +105,7 @@ def modules(*kinds: str) -> list[dict]:
         ("tokenizer.json", own_tokenizer(model={"max_input_chars_per_word": 9}), "{'max_input_chars_per_word': 9}"),
         ("1_Pooling/config.json", {"pooling_mode": "cls"}, "{'pooling_mode': 'cls'}"),
         ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "{'pooling': 'pooling_mode_cls_token'}"),
-        (
-            "modules.json",
-            modules("Transformer", "Pooling", "Dense", "Normalize"),
-            "{'kinds': 'TransformerPoolingDense'",
-        ),
+        ("modules.json", modules("Transformer", "Pooling", "Dense"), "{'kinds': 'TransformerPoolingDense'"),
         ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "{'default_prompt_name': 'query'}"),
         ("adapter_config.json", {"peft_type": "LORA"}, "{'peft_type': 'LORA'}"),
         ("model.safetensors", None, "usage: python microbert.py"),
@@ -147,9 +143,8 @@ def test_microbert_cuts_texts_as_embed(tmp_path, limit):
     texts = ["a b c " * 9, "b c a d e f a"]
     assert len(microbert.token_ids(texts[0], found)) == (limit or TINY["max_position_embeddings"])
     ours = torch.tensor([microbert.embed(text, found) for text in texts])
-    torch.testing.assert_close(
-        ours, embed(texts, encoder, WordPieceTokenizer.from_checkpoint(tmp_path)), atol=1e-5, rtol=0
-    )
+    theirs = embed(texts, encoder, WordPieceTokenizer.from_checkpoint(tmp_path))
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
 
 
 @pytest.mark.long
@@ -169,10 +164,9 @@ def test_microbert_runs_without_packages(encoder, tokenizer):
         text=True,
         check=True,
     )
-    first, *others = embed(texts, encoder, tokenizer)
-    assert done.stdout == "".join(
-        f"{first @ other:.2f} {text}\n" for text, other in zip(texts[1:], others, strict=True)
-    )
+    first, *vectors = embed(texts, encoder, tokenizer)
+    lines = (f"{first @ vector:.2f} {text}\n" for text, vector in zip(texts[1:], vectors, strict=True))
+    assert done.stdout == "".join(lines)
 
 
 @pytest.mark.parametrize("arguments", [[], ["one text"]])

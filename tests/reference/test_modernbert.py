@@ -339,10 +339,7 @@ LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for ki
         (bent(num_attention_heads=3), r"^hidden_size=16 is not divisible by num_attention_heads=3: change one"),
         (bent(attention_dropout=0.1), r"^attention_dropout=0\.1 is not supported: use 0\.0, as ModernBERT does$"),
         (bent(mlp_dropout=0.2), r"^mlp_dropout=0\.2 is not supported"),
-        (
-            bent(hidden_size=12, num_attention_heads=4),
-            r"^a head size of 3 cannot be rotated in pairs: use an even one$",
-        ),
+        (bent(hidden_size=12, num_attention_heads=4), r"^a head size of 3 cannot be rotated in pairs: use an even"),
         (bent(vocab_size=0), r"^vocab_size must be a positive integer, got 0$"),
         (bent(intermediate_size=0), r"^intermediate_size must be a positive integer, got 0$"),
         (bent(pad_token_id=99), r"^pad_token_id must be an integer from 0 to 98, got 99$"),

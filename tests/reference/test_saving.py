@@ -288,10 +288,7 @@ CHANGED = {  # what was done to a model: a part of the error, or None if the mod
         lambda model: torch.ao.quantization.quantize_dynamic(model, {nn.Linear}),
         "_params: take the model from before it was quantized",
     ),
-    "integers": (
-        lambda model: query_of(model).register_parameter("weight", whole_numbers(query_of(model).weight)),
-        "int8",
-    ),
+    "integers": (lambda model: query_of(model).register_parameter("weight", integers(query_of(model).weight)), "int8"),
     "a layer removed": (lambda model: model.encoder.layers.__delitem__(1), "missing: .*: write the change into"),
     "a layer removed, and written": (
         lambda model: (model.encoder.layers.__delitem__(1), setattr(model.config, "num_hidden_layers", 1)),
@@ -304,10 +301,7 @@ CHANGED = {  # what was done to a model: a part of the error, or None if the mod
     "no pooler": (lambda model: setattr(model, "pooler", nn.Identity()), "missing: pooler.bias"),
     "a buffer": (lambda model: model.register_buffer("seen", torch.zeros(2)), "unexpected: seen: write the change"),
     "compiled": (lambda model: setattr(model, "encoder", torch.compile(model.encoder)), "model out of its wrapper"),
-    "in parallel": (
-        lambda model: setattr(model, "encoder", nn.DataParallel(model.encoder)),
-        "model out of its wrapper",
-    ),
+    "in parallel": (lambda model: setattr(model, "encoder", nn.DataParallel(model.encoder)), "out of its wrapper"),
     "fewer heads in the config": (lambda model: setattr(model.config, "num_attention_heads", 1), "num_heads=3, not 1"),
     "another activation in the config": (lambda model: setattr(model.config, "hidden_act", "relu"), r"not ReLU\(\)"),
     "pre-LN": (
@@ -318,22 +312,16 @@ CHANGED = {  # what was done to a model: a part of the error, or None if the mod
         lambda model: setattr(model.encoder.layers[1].feed_forward, "activation", nn.SiLU()),
         r"layers.1.*=SiLU\(\), not GELU",
     ),
-    "another eps": (
-        lambda model: setattr(model.encoder.embeddings.layer_norm, "eps", 0.1),
-        "eps=0.1, not 1e-12: write",
-    ),
+    "another eps": (lambda model: setattr(model.encoder.embeddings.layer_norm, "eps", 0.1), "eps=0.1, not 1e-12:"),
     "no dropout": (lambda model: setattr(model.encoder.layers[0], "dropout", nn.Identity()), None),
-    "a derived class": (
-        lambda model: setattr(model, "__class__", type("Mine", (type(model),), {"__init__": None})),
-        None,
-    ),
+    "a derived class": (lambda model: setattr(model, "__class__", type("Own", (type(model),), {"__init__": 0})), None),
     "no values": (lambda model: model.to("meta"), "no values"),
     "half precision": (lambda model: model.half(), None),
     "bfloat16": (lambda model: model.bfloat16(), None),
 }
 
 
-def whole_numbers(weight) -> nn.Parameter:
+def integers(weight) -> nn.Parameter:
     return nn.Parameter(torch.ones(weight.shape, dtype=torch.int8), requires_grad=False)
 
 

@@ -192,10 +192,8 @@ def test_hnsw_index_names_the_missing_package(monkeypatch, unit_vectors):
 
 
 def modules_json(*names: str) -> str:
-    path = {"Transformer": "", "Pooling": "1_Pooling"}
-    return json.dumps(
-        [{"type": f"sentence_transformers.models.{name}", "path": path.get(name, name)} for name in names]
-    )
+    path, type = {"Transformer": "", "Pooling": "1_Pooling"}, "sentence_transformers.models.{}".format
+    return json.dumps([{"type": type(name), "path": path.get(name, name)} for name in names])
 
 
 @pytest.mark.parametrize(
@@ -245,9 +243,7 @@ def test_settings_of_sentence_transformers_are_obeyed_or_refused(tmp_path, file,
     (tmp_path / file).write_text(json.dumps(settings))
     encoder, long = TransformerEncoder.from_checkpoint(str(tmp_path)), "a b c d " * 20
     if isinstance(found, str):
-        with pytest.raises(
-            ValueError, match=rf"sets {found} \({file.split('/')[-1]}\), which is not supported here: use"
-        ):
+        with pytest.raises(ValueError, match=rf"sets {found} \({file.split('/')[-1]}\), which is not supported here"):
             embed([long], encoder, tiny_tokenizer())
         return
     cut = long if found is None else " ".join(long.split()[: found - 2])

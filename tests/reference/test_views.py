@@ -229,11 +229,8 @@ def test_hostile_tokens_stay_in_the_data(encoder, tokenizer):
 
 
 def test_pages_fetch_nothing(encoder, tokenizer, pair):
-    for view in (
-        head_view(pair.attention, pair.tokens),
-        model_view(pair.attention, pair.tokens),
-        neuron_view(encoder, tokenizer, "Hi!"),
-    ):
+    of_pair = (draw(pair.attention, pair.tokens) for draw in (head_view, model_view))
+    for view in (*of_pair, neuron_view(encoder, tokenizer, "Hi!")):
         assert not re.search(r"<link|\ssrc=|@import|url\(|cdnjs|import\(", view.page)
         assert "default-src 'none'" in view.page
         hosts = set(re.findall(r"https?://[\w.]+", view.page))
@@ -252,9 +249,8 @@ def test_view_describes_itself_without_javascript(pair):
 
 
 def test_title_names_a_known_model(encoder, tokenizer, reference, pair):
-    views = [
-        draw(model, tokenizer, *PAIR) for draw in (head_view, model_view, neuron_view) for model in (encoder, reference)
-    ]
+    models, draws = (encoder, reference), (head_view, model_view, neuron_view)
+    views = [draw(model, tokenizer, *PAIR) for draw in draws for model in models]
     for view in views:
         assert " view of all-MiniLM-L6-v2, 6 layers × 12 heads on 13 tokens" in repr(view)
     assert "Head view of his & hers, 6 layers" in repr(head_view(pair.attention, pair.tokens, name="his & hers"))
@@ -348,6 +344,7 @@ def test_bertvizs_positional_model_type_is_refused_with_a_remedy(encoder, tokeni
 
 GOOD = random_attention(2, 3, 4)
 WORDS = ["a", "b", "c", "d"]
+SIDES = {"encoder_attention": GOOD, "encoder_tokens": WORDS, "decoder_tokens": WORDS}
 BAD = {
     "no attention": ({"tokens": WORDS}, r"attention holds no weights.*output_attentions=True"),
     "nothing": ({}, r"attention holds no weights.*output_attentions=True"),
@@ -359,30 +356,19 @@ BAD = {
     "no positions": ({"attention": [torch.ones(1, 3, 0, 0)], "tokens": []}, r"\(1, 3, 0, 0\).*\(1, heads"),
     "layers differ": ({"attention": [*GOOD, torch.ones(1, 3, 5, 5)], "tokens": WORDS}, r"layer 2.*\(1, 3, 5, 5\)"),
     "scores": ({"attention": [torch.full((1, 1, 4, 4), -0.5)], "tokens": WORDS}, "from -0.50 to -0.50.*softmax"),
-    "weights with dropout": (
-        {"attention": [torch.full((1, 1, 4, 4), 1 / 0.9)], "tokens": WORDS},
-        r"to 1.11.*model.eval\(\)",
-    ),
+    "weights with dropout": ({"attention": [torch.full((1, 1, 4, 4), 1.11)], "tokens": WORDS}, r"to 1.11.*model.eval"),
     "negative layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": [-1]}, r"names -1.*0 to 1"),
     "no layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": []}, r"include_layers=\[\] .*leave it out"),
     "empty sentence A": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 0}, "1 to 3.*got 0"),
     "empty sentence B": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": torch.tensor(4)}, "1 to 3.*got 4"),
-    "display mode": (
-        {"attention": GOOD, "tokens": WORDS, "display_mode": "blue"},
-        r"display_mode must be .*, got .blue",
-    ),
+    "display mode": ({"attention": GOOD, "tokens": WORDS, "display_mode": "blue"}, r"display_mode must .*, got .blue"),
     "half a token": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 1.5}, "1 to 3.*got 1.5"),
     "unequal layers": (
-        {"encoder_attention": GOOD, "decoder_attention": GOOD[:1], "encoder_tokens": WORDS, "decoder_tokens": WORDS},
+        SIDES | {"decoder_attention": GOOD[:1]},
         r"'encoder': \(2, 3\), 'decoder': \(1, 3\).*include_layers=range\(1\)",
     ),
     "unequal heads": (
-        {
-            "encoder_attention": GOOD,
-            "decoder_attention": random_attention(2, 2, 4),
-            "encoder_tokens": WORDS,
-            "decoder_tokens": WORDS,
-        },
+        SIDES | {"decoder_attention": random_attention(2, 2, 4)},
         r"'encoder': \(2, 3\), 'decoder': \(2, 2\).*one at a time",
     ),
 }

@@ -33,9 +33,7 @@ def word_piece() -> PreTrainedTokenizerFast:
 def unigram() -> PreTrainedTokenizerFast:
     plain = Tokenizer(models.Unigram())
     plain.pre_tokenizer = pre_tokenizers.Metaspace()
-    plain.train_from_iterator(
-        WORDS, trainers.UnigramTrainer(vocab_size=60, unk_token="<unk>", special_tokens=["<unk>"])
-    )
+    plain.train_from_iterator(WORDS, trainers.UnigramTrainer(vocab_size=60, unk_token="?", special_tokens=["?"]))
     return PreTrainedTokenizerFast(tokenizer_object=plain)
 
 
