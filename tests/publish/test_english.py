@@ -31,7 +31,7 @@ SCANNED += [
     f"{folder}/*.{kind}" for folder in ("explorer/**", "publish/web/**") for kind in ("js", "css", "html", "j2")
 ]
 SCANNED += ["views/*.toml", *(f"tests/reference/test_{name}.py" for name in TESTED.split())]
-SCANNED += [f"tests/{name}.py" for name in ("conftest", "helpers", "progress", "texts", "slow/*", "browser/[!t]*")]
+SCANNED += [f"tests/{name}.py" for name in ("conftest", "helpers", "texts", "slow/*", "browser/[!t]*")]
 FILES = sorted({path for pattern in SCANNED for path in ROOT.glob(pattern)})
 # Quotations: headings, sentences, goals and open questions of notebooks, messages, and the sentences of an exercise.
 QUOTED = re.compile(

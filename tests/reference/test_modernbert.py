@@ -21,7 +21,7 @@ from transformers import (
 
 from tests.helpers import SMALL, shaken
 from utils.attention import scaled_dot_product_attention
-from utils.modernbert import ModernEncoder, local_attention, local_mask, rotary
+from utils.modernbert import ModernEncoder, local_attention, local_mask
 from utils.support.comparisons import largest_difference
 from utils.support.weight_names import rename_modern_weight, split_modern_weights
 from utils.weights import rename_weights
@@ -180,25 +180,6 @@ def precise(small) -> ModernEncoder:
 # Rotary positions
 
 
-@settings(max_examples=60)
-@given(shift=st.integers(-500, 500), D=st.integers(1, 16).map(lambda half: 2 * half))
-def test_rotary_scores_depend_on_distances_only(shift, D):
-    query, key = torch.randn(2, 3, 7, D, generator=torch.Generator().manual_seed(D))
-    positions = torch.arange(7)
-    scores = rotary(query, positions, 100.0) @ rotary(key, positions, 100.0).mT
-    moved = rotary(query, positions + shift, 100.0) @ rotary(key, positions + shift, 100.0).mT
-    assert largest_difference(scores, moved) <= 1e-3  # an angle of 500 radians in float32 is off by 3e-5
-
-
-def test_rotary_keeps_lengths_and_position_0():
-    x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
-    turned = rotary(x, torch.arange(5), 10_000.0)
-    assert largest_difference(turned.norm(dim=-1), x.norm(dim=-1)) <= 1e-6
-    assert torch.equal(turned[:, 0], x[:, 0])
-    quarter = rotary(torch.tensor([[1.0, 0.0]]), torch.tensor([torch.pi / 2]), 10_000.0)
-    assert largest_difference(quarter, torch.tensor([[0.0, 1.0]])) <= 1e-6
-
-
 # Local attention
 
 
@@ -214,15 +195,6 @@ def test_local_attention_equals_masked_attention(S, reach, data):
     real = mask[:, 0, 0]
     assert largest_difference(blocks.transpose(1, 2)[real], masked.transpose(1, 2)[real]) <= 1e-6
     assert blocks.isfinite().all()
-
-
-def test_window_of_4_reaches_2_tokens_to_each_side():
-    wanted = [[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 0, 1, 1, 1]]
-    assert local_mask(None, 5, 2).int().tolist() == wanted
-    padded = local_mask(torch.tensor([1, 0, 0, 0, 0]).bool()[None, None, None], 5, 2)
-    assert padded.shape == (1, 1, 5, 5)
-    wanted = [[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]
-    assert padded[0, 0].int().tolist() == wanted
 
 
 # Any batch

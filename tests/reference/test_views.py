@@ -17,7 +17,6 @@ from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from views import head_view, inputs, model_view, neuron_view, sentence_view
 from views import page as views_page
-from views.inputs import pack_numbers
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "\u2028", "'\"`", "\\", "$x$", "日本", "🙂"]
@@ -275,13 +274,6 @@ def test_lone_surrogate_is_saved_as_question_mark(tmp_path):
     assert data_of(view)["attention"]["all"]["left_text"] == ["a\ud800", "b"]
 
 
-@pytest.mark.parametrize("draw", [head_view, model_view])
-def test_help_shows_both_ways_to_call_a_view(draw):
-    assert list(inspect.signature(draw).parameters)[:4] == ["model", "tokenizer", "sentence_a", "sentence_b"]
-    for way in ("(model, tokenizer, ", "(attention, tokens, sentence_b_start)"):
-        assert f"{draw.__name__}{way}" in inspect.getdoc(draw)[:400]
-
-
 BERTVIZ = {"attention": random_attention(2, 3, 4), "tokens": ["a", "b", "c", "d"], "sentence_b_start": 2}
 
 
@@ -452,9 +444,3 @@ def test_mixed_attentions_and_texts_raise(draw, given, encoder_and_tokenizer):
 def test_missing_package_or_other_version_raises(package, version, error, message):
     with pytest.raises(error, match=message):
         views_page.package_text(package, "bertviz/head_view.js", version)
-
-
-def test_packed_numbers_keep_four_digits():
-    packed = pack_numbers(torch.tensor([0.12344, 0.12346, -1.5, 1.0]))
-    view = SimpleNamespace(page=f'id="data">{json.dumps({"attention": {"all": {"keys": packed}}})}</script>')
-    assert data_of(view)["attention"]["all"]["keys"].tolist() == [0.1234, 0.1235, -1.5, 1.0]
