@@ -44,6 +44,10 @@ def prefix_weights(folder, prefix: str) -> None:
     save_file({f"{prefix}{name}": weight for name, weight in weights.items()}, folder / "model.safetensors")
 
 
+def official(folder):
+    return checkpoint.load_official(folder, transformers.AutoModel)
+
+
 def edited(change):
     """Return a function that applies `change` to the weights in a folder."""
     return lambda folder: edit_weights(folder, change)
@@ -87,12 +91,8 @@ def test_checkpoints_with_heads_load(tmp_path, family):
 
 def test_unsupported_model_type_is_rejected(tmp_path):
     transformers.RobertaConfig().save_pretrained(tmp_path)
-    for load in (
-        checkpoint.load_config,
-        checkpoint.load_reference_model,
-        checkpoint.load_tokenizer,
-        TransformerEncoder.from_checkpoint,
-    ):
+    loads = (checkpoint.load_config, checkpoint.load_reference_model, checkpoint.load_tokenizer)
+    for load in (*loads, TransformerEncoder.from_checkpoint):
         with pytest.raises(ValueError, match=r'model_type="roberta", which is not supported here'):
             load(str(tmp_path))
 
@@ -112,7 +112,7 @@ def test_parent_folder_error_names_checkpoint_inside(tmp_path, files, remedy):
         (tmp_path / name).mkdir(parents=True)
         content = {"pooling_mode": "mean"} if family is None else {"model_type": family}
         (tmp_path / name / "config.json").write_text(json.dumps(content))
-    for load in (checkpoint.load_config, lambda folder: checkpoint.load_official(folder, transformers.AutoModel)):
+    for load in (checkpoint.load_config, official):
         with pytest.raises(ValueError, match=rf"{re.escape(str(tmp_path))} .*is not a checkpoint, .*: {remedy}$"):
             load(tmp_path)
 
@@ -175,7 +175,7 @@ def test_official_model_loads_completely_or_raises(folder, given):
     change, message = OFFICIAL[given]
     change(folder)
     if message is None:
-        model = checkpoint.load_official(folder, transformers.AutoModel)
+        model = official(folder)
         stored = load_file(folder / "model.safetensors")
         loaded = {f"{prefix}{name}": weight for name, weight in model.state_dict().items() for prefix in PREFIXES}
         assert model.config._attn_implementation == "eager"
@@ -183,7 +183,7 @@ def test_official_model_loads_completely_or_raises(folder, given):
     else:
         place = "" if given == "NaN" else f"{re.escape(str(folder))}.*"
         with pytest.raises(ValueError, match=f"{place}{re.escape(message)}"):
-            checkpoint.load_official(folder, transformers.AutoModel)
+            official(folder)
 
 
 WITHOUT_WEIGHTS = {  # files beside config.json and vocab.txt: a part of the error of utils and views
@@ -204,10 +204,7 @@ def test_folder_without_weights_is_refused_alike_by_utils_and_views(folder, foun
     (folder / "model.safetensors").unlink()
     for name in files:
         (folder / name).write_bytes(b"")
-    for load in (
-        TransformerEncoder.from_checkpoint,
-        lambda folder: checkpoint.load_official(folder, transformers.AutoModel),
-    ):
+    for load in (TransformerEncoder.from_checkpoint, official):
         with pytest.raises(ValueError, match=words):
             load(folder)
 

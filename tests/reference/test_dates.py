@@ -25,23 +25,17 @@ def test_each_example_is_a_spelling_of_its_day(parts):
 
 
 @pytest.mark.parametrize(
-    ("spelling", "text"),
+    ("day", "spelling", "text"),
     [
-        ("{first} of {mon} {year}", "third of mar 1998"),
-        ("{year}, {mon} {th}", "1998, mar 3rd"),
-        ("{d:02}-{mon}-{yy:02}", "03-mar-98"),
-        ("{m}/{d}/{year}", "3/3/1998"),
+        (3, "{first} of {mon} {year}", "third of mar 1998"),
+        (3, "{year}, {mon} {th}", "1998, mar 3rd"),
+        (3, "{d:02}-{mon}-{yy:02}", "03-mar-98"),
+        (3, "{m}/{d}/{year}", "3/3/1998"),
+        *((int(text[:-2]), "{th}", text) for text in ("1st", "2nd", "11th", "12th", "23rd", "30th")),
     ],
 )
-def test_spell_a_day(spelling, text):
-    assert dates.spell(date(1998, 3, 3), spelling) == text
-
-
-@pytest.mark.parametrize(
-    ("day", "text"), [(1, "1st"), (2, "2nd"), (11, "11th"), (12, "12th"), (23, "23rd"), (30, "30th")]
-)
-def test_spell_the_endings_of_days(day, text):
-    assert dates.spell(date(1998, 3, day), "{th}") == text
+def test_spell_a_day(day, spelling, text):
+    assert dates.spell(date(1998, 3, day), spelling) == text
 
 
 def test_lessons_shift_what_is_given_and_skip_padding():
@@ -53,10 +47,8 @@ def test_lessons_shift_what_is_given_and_skip_padding():
 def test_encode_and_decode_restore_texts():
     texts = ["mar 3, 98", "", "1998-03-03"]
     assert dates.decode(dates.encode(texts)) == dates.decode(dates.encode(texts, end=True)) == texts
-    assert dates.encode(["", "ab"], end=True).tolist() == [
-        [dates.END, dates.PAD, dates.PAD],
-        [dates.IDS["a"], dates.IDS["b"], dates.END],
-    ]
+    wanted = [[dates.END, dates.PAD, dates.PAD], [dates.IDS["a"], dates.IDS["b"], dates.END]]
+    assert dates.encode(["", "ab"], end=True).tolist() == wanted
     assert dates.decode(torch.tensor([[dates.START, dates.IDS["a"], dates.END, dates.IDS["b"]]])) == ["a"]
 
 

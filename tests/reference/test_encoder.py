@@ -18,7 +18,8 @@ from utils.weights import rename_weights
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 IDS = st.lists(st.integers(0, 29), min_size=1, max_size=20)
 
-# (layers, heads, hidden size, intermediate size, positions, token types, vocabulary, activation)
+FIELDS = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "max_position_embeddings")
+FIELDS += ("type_vocab_size", "vocab_size", "hidden_act")
 SIZES = [
     (1, 1, 8, 16, 16, 1, 30, "gelu"),
     (1, 2, 16, 8, 16, 2, 50, "relu"),
@@ -45,17 +46,7 @@ SIZES = [
 
 def random_models(size) -> tuple[TransformerEncoder, BertModel]:
     """Return our encoder and the official one with the same random weights, biases and LayerNorm included."""
-    layers, heads, hidden, intermediate, positions, types, vocabulary, activation = size
-    config = BertConfig(
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        hidden_size=hidden,
-        intermediate_size=intermediate,
-        max_position_embeddings=positions,
-        type_vocab_size=types,
-        vocab_size=vocabulary,
-        hidden_act=activation,
-    )
+    config = BertConfig(**dict(zip(FIELDS, size, strict=True)))
     torch.manual_seed(0)
     official = shaken(BertModel._from_config(config, attn_implementation="eager"), std=0.05)
     ours = TransformerEncoder(config).eval()

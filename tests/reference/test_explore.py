@@ -128,7 +128,7 @@ def test_hostile_text_is_text(encoder, tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [(("",), "sentence A is empty"), (("a", 3), "sentence_b must be one")]
+    ("arguments", "message"), [([""], "sentence A is empty"), (["a", 3], "sentence_b must be one")]
 )
 def test_invalid_first_arguments_raise(model, arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -69,11 +69,7 @@ def head(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (b"500", "500"),
-        (b"503", "503"),
-        (b"401", "401"),
-        (b"429", "429"),
-        (b"404", "404"),
+        *((code.encode(), code) for code in ("500", "503", "401", "429", "404")),
         (head(b"<html>"), "Expecting value"),
         (head(b"[]"), "list"),
         (b"\x00\xff junk\r\n\r\n", "junk|illegal|protocol"),

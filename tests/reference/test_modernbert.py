@@ -28,6 +28,7 @@ from utils.weights import rename_weights
 
 GLOBAL, LOCAL = "full_attention", "sliding_attention"
 IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
+SHARED = IDS | {"vocab_size": 99, "max_position_embeddings": 300}
 EVERYTHING = {"output_attentions": True, "output_hidden_states": True}
 
 
@@ -45,20 +46,12 @@ class Case(NamedTuple):
 
     def config(self) -> ModernBertConfig:
         """Return it as transformers has it."""
+        sizes = {"hidden_size": self.hidden, "intermediate_size": self.intermediate, "num_attention_heads": self.heads}
+        biases = {f"{part}_bias": part[0] in self.biases for part in ("attention", "norm")}
+        layers = [GLOBAL if letter == "g" else LOCAL for letter in self.layers]
+        options = {"mlp_bias": "f" in self.biases, "hidden_activation": self.activation, "local_attention": self.window}
         return ModernBertConfig(
-            vocab_size=99,
-            hidden_size=self.hidden,
-            intermediate_size=self.intermediate,
-            num_hidden_layers=len(self.layers),
-            layer_types=[GLOBAL if letter == "g" else LOCAL for letter in self.layers],
-            num_attention_heads=self.heads,
-            local_attention=self.window,
-            attention_bias="a" in self.biases,
-            mlp_bias="f" in self.biases,
-            norm_bias="n" in self.biases,
-            hidden_activation=self.activation,
-            max_position_embeddings=300,
-            **IDS,
+            **SHARED, **sizes, **biases, **options, num_hidden_layers=len(layers), layer_types=layers
         )
 
 

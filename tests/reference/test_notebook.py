@@ -337,9 +337,7 @@ display("a figure")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("prediction", "printed", "shown"), [("None", ["before"], 0), (0.4, ["before", "explained"], 2)]
-)
+@pytest.mark.parametrize(("prediction", "printed", "shown"), [(None, ["before"], 0), (0.4, ["before", "explained"], 2)])
 def test_cell_shows_nothing_before_a_prediction(tmp_path, monkeypatch, prediction, printed, shown):
     """Neither text nor figures nor its value; the next cell shows again what it prints."""
     monkeypatch.setenv("SHOW", "off")

@@ -69,9 +69,7 @@ def test_packing_refuses_other_encoders():
 def test_packing_skips_padding_and_runs_hooks(small):
     seen = []
     modules = [small.layers[1], small.layers[1].attention, small.layers[1].feed_forward]
-    handles = [
-        part.register_forward_hook(lambda part, inputs, output: seen.append(inputs[0].shape)) for part in modules
-    ]
+    handles = [part.register_forward_hook(lambda part, x, output: seen.append(x[0].shape)) for part in modules]
     encode_packed(small, **ragged_batch([9, 2, 2, 5]))
     for handle in handles:
         handle.remove()

@@ -306,7 +306,7 @@ CHANGED = {  # what was done to a model: a part of the error, or None if the mod
     "another activation in the config": (lambda model: setattr(model.config, "hidden_act", "relu"), r"not ReLU\(\)"),
     "pre-LN": (
         lambda model: setattr(model, "encoder", TransformerEncoder(model.config, norm_first=True)),
-        "norm_first=True, not False",
+        "norm_first=True, not F",
     ),
     "another activation": (
         lambda model: setattr(model.encoder.layers[1].feed_forward, "activation", nn.SiLU()),
@@ -555,9 +555,7 @@ FILE_SYSTEMS = {
         *(refusing(os, name, errno.EPERM) for name in ("rename", "replace", "chmod", "fsync")),
         refusing(fcntl, "flock", errno.ENOSYS),
     ],
-    "files that cannot be reopened": lambda: [
-        refusing(io, "open", errno.EPERM, lambda _, mode="r", *__: mode == "rb+")
-    ],
+    "files not reopened": lambda: [refusing(io, "open", errno.EPERM, lambda _, mode="r", *__: mode == "rb+")],
     "old files that a reader has open": lambda: [
         refusing(os, "rmdir", errno.ENOTEMPTY, lambda path, *_, **__: Path(path).name == "old")
     ],

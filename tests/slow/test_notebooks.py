@@ -1,6 +1,5 @@
 """A notebook's outputs are the same byte for byte, and its set-up comes before torch asks for memory."""
 
-
 import nbformat
 
 from publish import notebooks
