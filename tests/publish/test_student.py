@@ -112,9 +112,13 @@ def test_colabs_assistant_is_off_unless_wanted(copy, tmp_path):
             assert nbformat.read(path, 4).metadata["colab"]["generative_ai_disabled"] is is_off
 
 
-def test_write_copy_refuses_existing_folder(copy):
+def test_write_copy_refuses_existing_folder_and_leaves_no_part(copy, tmp_path, monkeypatch):
     with pytest.raises(FileExistsError, match="exists: remove it, or name another folder"):
         write_copy(copy)
+    monkeypatch.setattr("publish.student.without_solutions", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_copy(tmp_path / "copy")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(
