@@ -380,18 +380,15 @@ def test_earlier_grades_stay_until_graded_again(tmp_path):
         reports.write_csv(table, [reports.Row("ada", {"3.1": ("correct", "correct.")})])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["no.ipynb", "right.ipynb"], "no.ipynb is not a notebook: "),
-        (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
-        (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
-        (["original.ipynb", "right.ipynb", "--accept", "nobody:3.4"], "nobody:3.4 cannot be accepted: there are the"),
-        (["original.ipynb", "right.ipynb", "--accept", "right:3.9"], "right:3.9 cannot be accepted: there are the "),
-        (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
-        (["original.ipynb", "right.ipynb", "--feedback", "right.ipynb"], "right.ipynb could not be saved ([Errno "),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["no.ipynb", "right.ipynb"], "no.ipynb is not a notebook: "),
+    (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
+    (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
+    (["original.ipynb", "right.ipynb", "--accept", "nobody:3.4"], "nobody:3.4 cannot be accepted: there are the"),
+    (["original.ipynb", "right.ipynb", "--accept", "right:3.9"], "right:3.9 cannot be accepted: there are the "),
+    (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
+    (["original.ipynb", "right.ipynb", "--feedback", "right.ipynb"], "right.ipynb could not be saved ([Errno "),
+])  # fmt: skip
 def test_bad_arguments_are_refused_before_any_run(short, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     for name in ("original", "right"):

@@ -179,18 +179,15 @@ class MyHead(AttentionHead):
     """Ours by another name."""
 
 
-@pytest.mark.parametrize(
-    ("answer", "name"),
-    [
-        (AttentionHead, "AttentionHead"),
-        (MyHead, "AttentionHead"),
-        (MyHead(4, 2), "AttentionHead"),
-        (MyHead(4, 2).forward, "AttentionHead.forward"),
-        (AttentionHead.forward, "AttentionHead.forward"),
-        (scaled_dot_product_attention, "scaled_dot_product_attention"),
-        (partial(scaled_dot_product_attention, attention_mask=None), "scaled_dot_product_attention"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "name"), [
+    (AttentionHead, "AttentionHead"),
+    (MyHead, "AttentionHead"),
+    (MyHead(4, 2), "AttentionHead"),
+    (MyHead(4, 2).forward, "AttentionHead.forward"),
+    (AttentionHead.forward, "AttentionHead.forward"),
+    (scaled_dot_product_attention, "scaled_dot_product_attention"),
+    (partial(scaled_dot_product_attention, attention_mask=None), "scaled_dot_product_attention"),
+])  # fmt: skip
 def test_reference_answer_is_recognised(answer, name):
     said = framework.verdict(double, answer)
     assert said == f"not yet. This is the series' own {name}, or inherits from it. Write your own version."
@@ -229,22 +226,19 @@ def test_expect_tensor_names_type_shape_and_dtype():
     assert framework.expect_tensor(np.zeros(3), (3,), dtype=torch.float32).shape == (3,)
 
 
-@pytest.mark.parametrize(
-    ("answer", "number"),
-    [
-        ("7/4", 1.75),
-        (Fraction(7, 4), 1.75),
-        ("7,087,872", 7087872),
-        ("7 087 872", 7087872),
-        ("7_087_872", 7087872),
-        (np.array([2]), 2),
-        ("1,75", 1.75),
-        ("0,125", 0.125),
-        ("1.75 bits", 1.75),
-        ("7,087,872 parameters", 7087872),
-        (torch.ones(1, 1, requires_grad=True), 1),
-    ],
-)
+@pytest.mark.parametrize(("answer", "number"), [
+    ("7/4", 1.75),
+    (Fraction(7, 4), 1.75),
+    ("7,087,872", 7087872),
+    ("7 087 872", 7087872),
+    ("7_087_872", 7087872),
+    (np.array([2]), 2),
+    ("1,75", 1.75),
+    ("0,125", 0.125),
+    ("1.75 bits", 1.75),
+    ("7,087,872 parameters", 7087872),
+    (torch.ones(1, 1, requires_grad=True), 1),
+])  # fmt: skip
 def test_as_number_accepts_written_numbers(answer, number):
     assert framework.as_number(answer) == number
 

@@ -254,17 +254,14 @@ def test_decimals_in_the_box_of_an_answer_are_printed(path):
         assert decimals <= set(re.findall(r"\d+\.\d+", shown)), cell.id
 
 
-@pytest.mark.parametrize(
-    ("line", "row"),
-    [
-        ("The answer: 0.76", "The answer|0.76"),
-        ("errors of one head:  0.5 0.5", "errors of one head|0.5 0.5"),
-        ("a  b  c", "a|b|c"),
-        ("only words", "only words|"),
-        ("without <br /> or a|b: 3 * 4 `_`", r"without &lt;br /> or a\|b|3 \* 4 \`\_\`"),
-        ("one: two: three", "one|two: three"),
-    ],
-)
+@pytest.mark.parametrize(("line", "row"), [
+    ("The answer: 0.76", "The answer|0.76"),
+    ("errors of one head:  0.5 0.5", "errors of one head|0.5 0.5"),
+    ("a  b  c", "a|b|c"),
+    ("only words", "only words|"),
+    ("without <br /> or a|b: 3 * 4 `_`", r"without &lt;br /> or a\|b|3 \* 4 \`\_\`"),
+    ("one: two: three", "one|two: three"),
+])  # fmt: skip
 def test_printed_lines_become_rows(line, row):
     outputs = [nbformat.v4.new_output("stream", text=f"{line[:5]}"), nbformat.v4.new_output("stream", text=line[5:])]
     assert notebooks.table(outputs).splitlines()[0] == f"|{row}|"

@@ -121,20 +121,17 @@ def test_write_copy_refuses_existing_folder_and_leaves_no_part(copy, tmp_path, m
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("What is lost? ([an answer](solutions/03_solutions.ipynb))", "What is lost?"),
-        ("Why? Think, then compare with [ours](solutions/03_solutions.ipynb#a).\n\nSo.", "Why?\n\nSo."),
-        ("Three sentences. ([an answer](solutions/a.ipynb), with others)", "Three sentences."),
-        ("Read it in [a page](../microbert.py): one BERT. Then go on.", "Then go on."),
-        ("(Stuck? Read our version, and close it. Or go on: ours fills in.)", "(Stuck? Or go on: ours fills in.)"),
-        ("So we [recorded](../benchmarks/records/labels.py) five (3,000 texts).", "So we recorded five (3,000 texts)."),
-        ("(Not tried there. [Benchmark](../benchmarks/results.md))", "(Not tried there.)"),
-        ("[the guide](../docs/TEACHING.md)", "the guide"),
-        ("[the data](../utils/data/README.md) and [a script](../scripts/fine_tune.py)", None),
-        ("([the next](04_multi_head_attention.ipynb)) [a](https://example.org/solutions/)", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("What is lost? ([an answer](solutions/03_solutions.ipynb))", "What is lost?"),
+    ("Why? Think, then compare with [ours](solutions/03_solutions.ipynb#a).\n\nSo.", "Why?\n\nSo."),
+    ("Three sentences. ([an answer](solutions/a.ipynb), with others)", "Three sentences."),
+    ("Read it in [a page](../microbert.py): one BERT. Then go on.", "Then go on."),
+    ("(Stuck? Read our version, and close it. Or go on: ours fills in.)", "(Stuck? Or go on: ours fills in.)"),
+    ("So we [recorded](../benchmarks/records/labels.py) five (3,000 texts).", "So we recorded five (3,000 texts)."),
+    ("(Not tried there. [Benchmark](../benchmarks/results.md))", "(Not tried there.)"),
+    ("[the guide](../docs/TEACHING.md)", "the guide"),
+    ("[the data](../utils/data/README.md) and [a script](../scripts/fine_tune.py)", None),
+    ("([the next](04_multi_head_attention.ipynb)) [a](https://example.org/solutions/)", None),
+])  # fmt: skip
 def test_strip_dead_links(text, expected):
     assert strip_dead_links(text, ROOT / "notebooks", ROOT) == (expected or text)

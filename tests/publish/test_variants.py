@@ -199,14 +199,11 @@ def test_each_student_has_the_same_numbers_again_and_not_those_of_others(tmp_pat
         assert f"|  | {' | '.join(NAMES)} |" in first
 
 
-@pytest.mark.parametrize(
-    ("words", "remedy"),
-    [
-        (["paper", SECRET, "nowhere"], "needs a file with the name of a student in each line, not nowhere"),
-        (["written", SECRET], "needs a file with the name of a student in each line"),
-        (["exam", "short"], "the secret needs at least 12 characters that only you know"),
-    ],
-)
+@pytest.mark.parametrize(("words", "remedy"), [
+    (["paper", SECRET, "nowhere"], "needs a file with the name of a student in each line, not nowhere"),
+    (["written", SECRET], "needs a file with the name of a student in each line"),
+    (["exam", "short"], "the secret needs at least 12 characters that only you know"),
+])  # fmt: skip
 def test_a_missing_file_or_secret_is_named(monkeypatch, capsys, words, remedy):
     with pytest.raises(SystemExit) as ended:
         run(monkeypatch, capsys, *words)

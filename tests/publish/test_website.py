@@ -16,32 +16,26 @@ GITHUB = "https://github.com/ada/encoder/blob/v1"
 code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("[next](04_x.ipynb) and [way](#goals)", "[next](04_x.ipynb) and [way](#goals)"),
-        ("[gone](05_y.ipynb#goals)", f"[gone]({GITHUB}/notebooks/05_y.ipynb#goals)"),
-        ("[`utils`](../utils)", f"[`utils`]({GITHUB}/utils)"),
-        ("![a](images/a.svg)", "![a](images/a.svg)"),
-        ("[![a](images/a.svg)](https://a.b/c)", "[![a](images/a.svg)](https://a.b/c)"),
-        ("![Open in Colab](https://a.b/c.svg)", "Open in Colab"),
-        ("[a](mailto:a@b.c)", "[a](mailto:a@b.c)"),
-    ],
-)
+@pytest.mark.parametrize(("source", "expected"), [
+    ("[next](04_x.ipynb) and [way](#goals)", "[next](04_x.ipynb) and [way](#goals)"),
+    ("[gone](05_y.ipynb#goals)", f"[gone]({GITHUB}/notebooks/05_y.ipynb#goals)"),
+    ("[`utils`](../utils)", f"[`utils`]({GITHUB}/utils)"),
+    ("![a](images/a.svg)", "![a](images/a.svg)"),
+    ("[![a](images/a.svg)](https://a.b/c)", "[![a](images/a.svg)](https://a.b/c)"),
+    ("![Open in Colab](https://a.b/c.svg)", "Open in Colab"),
+    ("[a](mailto:a@b.c)", "[a](mailto:a@b.c)"),
+])  # fmt: skip
 def test_relink_leads_to_pages_or_the_repository(monkeypatch, source, expected):
     monkeypatch.setattr(website, "current", lambda: Address("ada/encoder", "v1"))
     assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == expected
 
 
-@pytest.mark.parametrize(
-    ("source", "described"),
-    [
-        ('bars(title="A title")', "A title"),
-        ('ax.set(title=f"Layer {layer}", xlabel="depth")', "Layer …"),
-        ('curves(rows, xlabel="depth", ylabel="length")', "Figure to “Residuals”; depth; length"),
-        ("draw(rows)", "Figure to “Residuals”"),
-    ],
-)
+@pytest.mark.parametrize(("source", "described"), [
+    ('bars(title="A title")', "A title"),
+    ('ax.set(title=f"Layer {layer}", xlabel="depth")', "Layer …"),
+    ('curves(rows, xlabel="depth", ylabel="length")', "Figure to “Residuals”; depth; length"),
+    ("draw(rows)", "Figure to “Residuals”"),
+])  # fmt: skip
 def test_alt_text_is_the_title_or_the_heading(tmp_path, source, described):
     drawn = code(source, outputs=[nbformat.v4.new_output("display_data", {"image/png": ""})])
     cells = [text("# Title"), text("Words.\n\n### Residuals\n\nMore words."), drawn]

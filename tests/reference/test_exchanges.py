@@ -99,15 +99,12 @@ def test_rungs_end_with_the_given_result_and_the_next_step():
     assert None not in rungs("06", 179).values()
 
 
-@pytest.mark.parametrize(
-    ("vectors", "message"),
-    [
-        (lambda texts: torch.zeros(len(texts), 2, 2), r"a tensor \(N, H\) for N = 30 texts, got \(30, 2, 2\)"),
-        (lambda texts: torch.zeros(1, 2), r"got \(1, 2\)"),
-        (lambda texts: [[1.0]] * len(texts), "got list"),
-        (lambda texts: torch.full((len(texts), 2), torch.nan), "nan or inf"),
-    ],
-)
+@pytest.mark.parametrize(("vectors", "message"), [
+    (lambda texts: torch.zeros(len(texts), 2, 2), r"a tensor \(N, H\) for N = 30 texts, got \(30, 2, 2\)"),
+    (lambda texts: torch.zeros(1, 2), r"got \(1, 2\)"),
+    (lambda texts: [[1.0]] * len(texts), "got list"),
+    (lambda texts: torch.full((len(texts), 2), torch.nan), "nan or inf"),
+])  # fmt: skip
 def test_score_refuses_bad_vectors(vectors, message):
     with pytest.raises(ValueError, match=message):
         score(vectors)
