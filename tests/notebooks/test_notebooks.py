@@ -255,10 +255,8 @@ def test_decimals_in_the_box_of_an_answer_are_printed(path):
 
 
 @pytest.mark.parametrize(("line", "row"), [
-    ("The answer: 0.76", "The answer|0.76"),
-    ("errors of one head:  0.5 0.5", "errors of one head|0.5 0.5"),
-    ("a  b  c", "a|b|c"),
-    ("only words", "only words|"),
+    ("The answer: 0.76", "The answer|0.76"), ("errors of one head:  0.5 0.5", "errors of one head|0.5 0.5"),
+    ("a  b  c", "a|b|c"), ("only words", "only words|"),
     ("without <br /> or a|b: 3 * 4 `_`", r"without &lt;br /> or a\|b|3 \* 4 \`\_\`"),
     ("one: two: three", "one|two: three"),
 ])  # fmt: skip

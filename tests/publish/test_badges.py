@@ -76,8 +76,7 @@ def test_copy_without_address_shows_none(copy):
 
 
 @pytest.mark.parametrize(("url", "slug"), [
-    ("https://github.com/ada/encoder.git", "ada/encoder"),
-    ("https://github.com/ada/encoder/", "ada/encoder"),
+    ("https://github.com/ada/encoder.git", "ada/encoder"), ("https://github.com/ada/encoder/", "ada/encoder"),
     ("git@github.com:ada/my.encoder.git\n", "ada/my.encoder"),
 ])  # fmt: skip
 def test_remote_slug_of_github_addresses(url, slug):

@@ -162,17 +162,11 @@ def test_checkpoint_folder_is_relative_to_the_root(project, form, target, checkp
 
 
 @pytest.mark.parametrize(("goals", "mine", "wanted"), [
-    ("lab", None, {"lab": ""}),
-    ("lab", "parts of mine", {"lab": "parts of mine"}),
-    ("lab", "off", {"lab": "off"}),
-    ("cpu-torch lab", None, {"lab": ""}),
-    ("lab cpu-torch", "~/$mine", {"lab": "~/$mine"}),
-    ("-j2 cpu-torch lab", None, {"lab": ""}),
-    ("-j2 lab ARGS=--no-browser", None, {"lab": ""}),
-    ("test", None, {"pytest": "off"}),
-    ("quick", "parts", {"pytest": "off"}),
-    ("lab test", "parts", {"lab": "parts", "pytest": "off"}),
-    ("test lab", None, {"lab": "", "pytest": "off"}),
+    ("lab", None, {"lab": ""}), ("lab", "parts of mine", {"lab": "parts of mine"}), ("lab", "off", {"lab": "off"}),
+    ("cpu-torch lab", None, {"lab": ""}), ("lab cpu-torch", "~/$mine", {"lab": "~/$mine"}),
+    ("-j2 cpu-torch lab", None, {"lab": ""}), ("-j2 lab ARGS=--no-browser", None, {"lab": ""}),
+    ("test", None, {"pytest": "off"}), ("quick", "parts", {"pytest": "off"}),
+    ("lab test", "parts", {"lab": "parts", "pytest": "off"}), ("test lab", None, {"lab": "", "pytest": "off"}),
 ])  # fmt: skip
 def test_readers_parts_run_in_lab_only(project, goals, mine, wanted):
     process = make(project, *goals.split(), **({} if mine is None else {"MINE": mine}))

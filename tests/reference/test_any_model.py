@@ -378,17 +378,9 @@ def test_sentencepiece_marks_and_bytes(tokenizer):
 
 
 @pytest.mark.parametrize(("token", "shown"), [
-    ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
-    ("\u202eabc", "\\u202eabc"),  # which turns what follows
-    ("\u200b", "\\u200b"),
-    ("\u200d", "\\u200d"),
-    ("می\u200cخواهم", "می\u200cخواهم"),
-    ("\n\n", "\\n\\n"),
-    ("  ", "␣␣"),
-    ("▁", "␣"),
-    (" the", " the"),
-    ("שלום", "שלום"),
-    ("</script>", "</script>"),
+    ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"), ("\u202eabc", "\\u202eabc"),  # which turns what follows
+    ("\u200b", "\\u200b"), ("\u200d", "\\u200d"), ("می\u200cخواهم", "می\u200cخواهم"), ("\n\n", "\\n\\n"), ("  ", "␣␣"),
+    ("▁", "␣"), (" the", " the"), ("שלום", "שלום"), ("</script>", "</script>"),
 ])  # fmt: skip
 def test_invisible_characters_are_escaped(token, shown):
     assert visible(token) == shown

@@ -310,24 +310,14 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
 
 
 @pytest.mark.parametrize(("labels", "doubt"), [
-    (["0", "0.5", "1", "1.5"], "measurements"),
-    (["0", "0,5", "1", "1,5", "5"], "measurements"),  # and 0,5 is not two labels
+    (["0", "0.5", "1", "1.5"], "measurements"), (["0", "0,5", "1", "1,5", "5"], "measurements"),
     (["1,0", "1,3", "1,7", "2,0", "5,0"], "measurements"),  # grades
-    (["0,5", "0,25"], "measurements"),
-    (["−1", "-0.5", "+1"], "measurements"),
-    (["1e-05", "0.1"], "measurements"),
-    (["80 %", "9 %", "100 %"], "measurements"),
-    (["3.5/5", "4/5"], "measurements"),
-    (["€3.20", "€ 4", "5.10 €"], "measurements"),
-    (["1 star", "2.5 stars"], "measurements"),
-    (["1 star", "2 stars", "5 stars"], None),
-    ([str(year) for year in range(1990, 2001)], "measurements"),
-    ([str(rating) for rating in range(1, 11)], None),
-    (["1.0", "2.0", "3.0"], None),
-    (["1,0", "2,0", "3,0"], None),
-    (["1/5", "2/5", "3/5"], None),
-    (["v1.5", "2.5"], None),
-    (["0,1,2", "0", "1", "2"], "several"),
+    (["0,5", "0,25"], "measurements"), (["−1", "-0.5", "+1"], "measurements"), (["1e-05", "0.1"], "measurements"),
+    (["80 %", "9 %", "100 %"], "measurements"), (["3.5/5", "4/5"], "measurements"),
+    (["€3.20", "€ 4", "5.10 €"], "measurements"), (["1 star", "2.5 stars"], "measurements"),
+    (["1 star", "2 stars", "5 stars"], None), ([str(year) for year in range(1990, 2001)], "measurements"),
+    ([str(rating) for rating in range(1, 11)], None), (["1.0", "2.0", "3.0"], None), (["1,0", "2,0", "3,0"], None),
+    (["1/5", "2/5", "3/5"], None), (["v1.5", "2.5"], None), (["0,1,2", "0", "1", "2"], "several"),
     (["a,b", "a", "b"], "several"),
 ])  # fmt: skip
 def test_doubts_know_numbers_from_several_labels(labels, doubt):

@@ -67,10 +67,8 @@ def head(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(("answer", "reason"), [
-    *((code.encode(), code) for code in ("500", "503", "401", "429", "404")),
-    (head(b"<html>"), "Expecting value"),
-    (head(b"[]"), "list"),
-    (b"\x00\xff junk\r\n\r\n", "junk|illegal|protocol"),
+    *((code.encode(), code) for code in ("500", "503", "401", "429", "404")), (head(b"<html>"), "Expecting value"),
+    (head(b"[]"), "list"), (b"\x00\xff junk\r\n\r\n", "junk|illegal|protocol"),
 ])  # fmt: skip
 def test_hub_errors_and_malformed_responses_are_reported(hub, answer, reason):
     hub.answer = answer

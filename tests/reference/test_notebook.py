@@ -197,11 +197,9 @@ def test_require_tokens_switches_to_the_embedded_model(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("text", "taken", "printed"), [
-    ("I called Ian.", ("I called Ian.",), ""),
-    (["one", "two", "three"], ("one", "two"), "the first two of 3"),
+    ("I called Ian.", ("I called Ian.",), ""), (["one", "two", "three"], ("one", "two"), "the first two of 3"),
     ("a" * 600, ("a" * 500,), "the first 500 characters"),
-    (("a" * 300, "b"), ("a" * 250, "b"), "the first 250 characters"),
-    (None, ("I called Ian.",), "the text"),
+    (("a" * 300, "b"), ("a" * 250, "b"), "the first 250 characters"), (None, ("I called Ian.",), "the text"),
 ])  # fmt: skip
 def test_text_or_pair_takes_what_a_reader_types(text, taken, printed, capsys):
     assert reader_input.text_or_pair(text) == taken
@@ -262,17 +260,9 @@ def test_first_words_prints_what_it_cuts(text, most, count, capsys):
 
 
 @pytest.mark.parametrize(("prediction", "actual"), [
-    ((1, 1 / 8), [1.0, 0.13]),
-    (torch.tensor([1.0, 0.125]), [1.0, 0.13]),
-    (np.array([1.0, 0.13]), [1.0, 0.13]),
-    (2 / 3, 0.67),
-    (0.995, 1.0),
-    (70.4, 70),
-    (("##ies", "fl"), ["##ies", "fl"]),
-    ("good", "good"),
-    (" Attention Weights", "attention weights"),
-    ("4", 4),
-    ("0,5", 0.5),
+    ((1, 1 / 8), [1.0, 0.13]), (torch.tensor([1.0, 0.125]), [1.0, 0.13]), (np.array([1.0, 0.13]), [1.0, 0.13]),
+    (2 / 3, 0.67), (0.995, 1.0), (70.4, 70), (("##ies", "fl"), ["##ies", "fl"]), ("good", "good"),
+    (" Attention Weights", "attention weights"), ("4", 4), ("0,5", 0.5),
 ])  # fmt: skip
 def test_reveal_accepts_prediction_within_rounding(prediction, actual, capsys):
     reveal(prediction, actual)
@@ -280,20 +270,9 @@ def test_reveal_accepts_prediction_within_rounding(prediction, actual, capsys):
 
 
 @pytest.mark.parametrize(("prediction", "actual"), [
-    ((1, 1 / 9), [1.0, 0.13]),
-    ((1 / 8, 1), [1.0, 0.13]),
-    ((1,), [1.0, 0.13]),
-    (1, [1.0, 0.13]),
-    (0.96, 1.0),
-    (0.66, 0.67),
-    (71, 70),
-    (float("nan"), 0.5),
-    ("many", 0.5),
-    ("0.5", 0.6),
-    ("many words", "words"),
-    (["fl", "##ies"], ["##ies", "fl"]),
-    ("##ies", ["##ies", "fl"]),
-    (torch.ones(2, 2), [1.0, 1.0]),
+    ((1, 1 / 9), [1.0, 0.13]), ((1 / 8, 1), [1.0, 0.13]), ((1,), [1.0, 0.13]), (1, [1.0, 0.13]), (0.96, 1.0),
+    (0.66, 0.67), (71, 70), (float("nan"), 0.5), ("many", 0.5), ("0.5", 0.6), ("many words", "words"),
+    (["fl", "##ies"], ["##ies", "fl"]), ("##ies", ["##ies", "fl"]), (torch.ones(2, 2), [1.0, 1.0]),
 ])  # fmt: skip
 def test_reveal_prints_no_verdict_for_other_predictions(prediction, actual, capsys):
     reveal(prediction, actual)

@@ -118,12 +118,8 @@ def test_restore_formatting_inverts_strip_formatting():
 
 
 @pytest.mark.parametrize(("text", "words", "label"), [
-    ('"Well..."', ["well"], "Word."),
-    ("film!", ["film"], "word."),
-    ("(really)", ["really"], "word"),
-    ("DVD,", ["dvd"], "Word,"),
-    ("1999?", ["1999"], "word?"),
-    ("- --", [], None),
+    ('"Well..."', ["well"], "Word."), ("film!", ["film"], "word."), ("(really)", ["really"], "word"),
+    ("DVD,", ["dvd"], "Word,"), ("1999?", ["1999"], "word?"), ("- --", [], None),
 ])  # fmt: skip
 def test_strip_formatting_labels_single_words(text, words, label):
     found = strip_formatting(text)

@@ -65,10 +65,8 @@ def test_rows_of_words_add_up_to_one_and_names_are_the_text(tokenizer):
 
 
 @pytest.mark.parametrize(("tokens", "ids"), [
-    (["[CLS]", "call", "##ed", ".", "[SEP]"], [0, 1, 1, 2, 3]),
-    (["<s>", "▁call", "ed", ".", "</s>"], [0, 1, 1, 2, 3]),
-    (["I", "Ġcall", "ed", ".", "</s>"], [0, 1, 1, 2, 3]),
-    (["call", "ed</w>", ".</w>"], [0, 0, 1]),
+    (["[CLS]", "call", "##ed", ".", "[SEP]"], [0, 1, 1, 2, 3]), (["<s>", "▁call", "ed", ".", "</s>"], [0, 1, 1, 2, 3]),
+    (["I", "Ġcall", "ed", ".", "</s>"], [0, 1, 1, 2, 3]), (["call", "ed</w>", ".</w>"], [0, 0, 1]),
     (["call", "ed"], [0, 1]),  # no mark: each token is a word
 ])  # fmt: skip
 def test_marks_of_tokens_show_their_words(tokens, ids):
