@@ -245,14 +245,8 @@ def test_files_for_moodle_and_canvas_have_the_columns_that_they_import(tmp_path)
     assert len(moodle) == len(canvas) - 1 == 6
 
 
-IMITATIONS = [
-    "03.ipynb",
-    "x_9_assignsubmission_file_.ipynb",
-    "_9_assignsubmission_.ipynb",
-    "ada_9_8_03.ipynb",
-    "9_8_03.ipynb",
-]
-IMITATIONS += ["LATE_9_8_03.ipynb", "u9_attempt_2026-11-28-10-42-00_a.ipynb"]
+IMITATIONS = ["03.ipynb", "x_9_assignsubmission_file_.ipynb", "_9_assignsubmission_.ipynb", "ada_9_8_03.ipynb"]
+IMITATIONS += ["9_8_03.ipynb", "LATE_9_8_03.ipynb", "u9_attempt_2026-11-28-10-42-00_a.ipynb"]
 
 
 @pytest.mark.parametrize(

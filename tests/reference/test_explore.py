@@ -124,12 +124,10 @@ def test_hostile_text_is_text(encoder, tokenizer):
     assert json.loads(re.search(r'id="data">(.*?)</script>', explorer.view.page)[1])["attention"]["all"]["left_text"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"), [([""], "sentence A is empty"), (["a", 3], "sentence_b must be one")]
-)
-def test_invalid_first_arguments_raise(model, arguments, message):
+@pytest.mark.parametrize(("given", "message"), [([""], "sentence A is empty"), (["a", 3], "sentence_b must be one")])
+def test_invalid_first_arguments_raise(model, given, message):
     with pytest.raises(ValueError, match=message):
-        explore(*model, *arguments)
+        explore(*model, *given)
 
 
 def test_display_has_widgets_and_a_static_fallback(monkeypatch, explorer):

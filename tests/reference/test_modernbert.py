@@ -49,10 +49,8 @@ class Case(NamedTuple):
         sizes = {"hidden_size": self.hidden, "intermediate_size": self.intermediate, "num_attention_heads": self.heads}
         biases = {f"{part}_bias": part[0] in self.biases for part in ("attention", "norm")}
         layers = [GLOBAL if letter == "g" else LOCAL for letter in self.layers]
-        options = {"mlp_bias": "f" in self.biases, "hidden_activation": self.activation, "local_attention": self.window}
-        return ModernBertConfig(
-            **SHARED, **sizes, **biases, **options, num_hidden_layers=len(layers), layer_types=layers
-        )
+        rest = {"mlp_bias": "f" in self.biases, "hidden_activation": self.activation, "local_attention": self.window}
+        return ModernBertConfig(**SHARED, **sizes, **biases, **rest, num_hidden_layers=len(layers), layer_types=layers)
 
 
 CASES = [

@@ -300,7 +300,7 @@ CHANGED = {  # what was done to a model: a part of the error, or None if the mod
     "another activation in the config": (lambda model: setattr(model.config, "hidden_act", "relu"), r"not ReLU\(\)"),
     "pre-LN": (
         lambda model: setattr(model, "encoder", TransformerEncoder(model.config, norm_first=True)),
-        "norm_first=True, not F",
+        "norm_first=True, not False",
     ),
     "another activation": (
         lambda model: setattr(model.encoder.layers[1].feed_forward, "activation", nn.SiLU()),
