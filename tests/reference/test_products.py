@@ -39,7 +39,7 @@ def has_ordinary_products(model: torch.nn.Module) -> bool:
 def test_copy_gives_the_same_vectors_and_leaves_the_model(tiny, monkeypatch):
     tokenizer, names = tiny_tokenizer(), list(tiny.state_dict())
     seen = []
-    watched = lambda *given: seen.append(with_fast_products(*given)) or seen[-1]  # noqa: E731
+    watched = lambda model, tokens: seen.append(with_fast_products(model, tokens)) or seen[-1]  # noqa: E731
     monkeypatch.setattr("utils.search.with_fast_products", watched)
     fast = embed(TEXTS, tiny, tokenizer)
     assert not has_ordinary_products(seen[0])
