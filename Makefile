@@ -52,8 +52,8 @@ endif
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval -p tests.notebooks.pictures)
 # Kernels of `make test` are forked from one process that has already imported everything, on systems that support it.
 FORKED_KERNELS := -p tests.kernels.plugin
-# Report progress once a minute, and the slowest tests at the end.
-PROGRESS_OPTS := -p tests.progress --durations=15 --durations-min=5
+# Report the slowest tests at the end.
+PROGRESS_OPTS := --durations=15 --durations-min=5
 # Start with the slowest notebook, so that the other processes can run everything else in the meantime.
 SLOWEST_FIRST := $(wildcard notebooks/08_*.ipynb)
 SERIES := $(SLOWEST_FIRST) $(filter-out $(SLOWEST_FIRST),$(sort $(wildcard notebooks/*.ipynb notebooks/*/*.ipynb)))

@@ -38,8 +38,8 @@ def telling_characters() -> list[str]:
         for category, characters in characters_by_category().items()
         for character in characters
         if category in telling
-        or ord(character) < 0x3400
-        or ord(character) % (16 if ord(character) < 0x40000 else 256) in (0, 15)
+        or (number := ord(character)) < 0x3400
+        or number % (16 if number < 0x40000 else 256) in (0, 15)
     ]
 
 

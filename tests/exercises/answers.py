@@ -1,8 +1,8 @@
 """Right and wrong answers to each exercise: the solutions, edits of them, and expressions.
 
-The cases of a notebook are in `cases/notebook_NN.py`. Its WRONG has lines `old => new | words of the hint`, where `old`
-occurs once in the solution of that exercise or in a cell that it uses; `;;` separates several edits. A line without
-`=>` is an expression, with the names of the solutions, of the case file, and `right`. RIGHT has the same without words.
+The cases of a notebook are in `cases/notebook_NN.py`. Its WRONG has lines `3.2 | old => new | words of the hint`, where
+`old` occurs once in the solution of that exercise or in a cell that it uses; `;;` separates several edits. A line
+without `=>` is an expression, with the names of the solutions, of the case file, and `right`. RIGHT has no words.
 """
 
 import contextlib
@@ -117,10 +117,10 @@ def answer_of(number: str, source: str, words: str = "") -> Answer:
     return Answer(number, source, words, partial(make, number, source))
 
 
-def cases(chapter: str) -> tuple[dict, dict]:
-    """Return the tables of right and of wrong answers of a notebook's case file."""
+def cases(chapter: str, table: str) -> list[tuple[str, str]]:
+    """Return the numbers and lines of a table of a notebook's case file, RIGHT or WRONG."""
     module = importlib.import_module(f"tests.exercises.cases.notebook_{chapter}")
-    return module.RIGHT, module.WRONG
+    return [tuple(line.split(" | ", 1)) for line in lines_of(getattr(module, table))]
 
 
 def lines_of(text: str) -> list[str]:
@@ -131,10 +131,10 @@ def lines_of(text: str) -> list[str]:
 def right_answers() -> Iterator[Answer]:
     """Yield the published answer to each exercise, first, and other right ones."""
     for path in SOLUTIONS:
-        right, _ = cases(path.name[:2])
+        right = cases(path.name[:2], "RIGHT")
         for number in dict.fromkeys(cell.number for cell in solution_cells(path.name[:2]) if cell.number):
             yield Answer(number, "the solution", "", partial(solution, number))
-            yield from (answer_of(number, line) for line in lines_of(right.get(number, "")))
+            yield from (answer_of(number, line) for its_number, line in right if its_number == number)
 
 
 def wrong_answers() -> Iterator[Answer]:
@@ -145,6 +145,5 @@ def wrong_answers() -> Iterator[Answer]:
         for number, mistakes in MISTAKES.items():
             if chapter_of(number) == chapter:
                 yield from (Answer(number, each.source, each.hint, each.make) for each in mistakes)
-        for number, text in cases(chapter)[1].items():
-            for source, words in (line.rsplit(" | ", 1) for line in lines_of(text)):
-                yield answer_of(number, source, words)
+        for number, line in cases(chapter, "WRONG"):
+            yield answer_of(number, *line.rsplit(" | ", 1))

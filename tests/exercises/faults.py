@@ -54,9 +54,7 @@ FAULTS = (  # what is done to a right answer, words of the hint, and the exercis
 def made_by_machine(right: Mapping[str, Answer]) -> Iterator[Answer]:
     """Yield what the faults make of published answers."""
     for fault, words, numbers in FAULTS:
-        yield from (
-            Answer(number, "", words, lambda n=number, f=fault: f(right[n].make())) for number in numbers.split()
-        )
+        yield from (Answer(n, "", words, lambda n=n, fault=fault: fault(right[n].make())) for n in numbers.split())
     for number, each in right.items():
         if own_source(number).startswith(("def ", "NAMES")):
             if number != "8.2":  # freezes layers, and returns nothing

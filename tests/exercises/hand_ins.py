@@ -127,9 +127,7 @@ CHANGES: dict[str, Callable[[list[dict]], list[dict]]] = {
     "checked in a cell below": lambda cells: around(cells, replace=(CHECKED, "print(1)"), below=CHECKED),
     "another name": lambda cells: around(cells, replace=("softmax_by_hand", "meins")),
     "a long sum": lambda cells: around(cells, replace=("def ", f"total = {' + '.join(['1'] * 400)}\ndef ")),
-    "many branches": lambda cells: around(
-        cells, replace=("def ", "if 0:\n    pass\n" + "elif 0:\n    pass\n" * 250 + "def ")
-    ),
+    "many branches": lambda cells: around(cells, replace=("def ", "if 0: 0\n" + "elif 0: 0\n" * 250 + "def ")),
     "of Colab": from_colab,
     "its other cells gone": lambda cells: [cell for cell in cells if number_of(cell) in NUMBERS],
 }
@@ -144,29 +142,20 @@ HOSTILE = {  # what 3.4 does, and what its verdict says; all other answers are r
     "recurses": ("import sys\nsys.setrecursionlimit(10**9)\ndef f(): return [f() for _ in 'x']\nf()", "stopped: "),
     "quits": ("import sys\nsys.exit(1)", "SystemExit"),
     "interrupts": ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-    "raises oddly": (
-        'raise ValueError("a\\nb\\x1b[2J \\ud800" + "x" * 10**7)',
-        "your code raised ValueError: a b [2J x",
-    ),
+    "raises oddly": ('raise ValueError("a\\nb\\x1b[2J \\ud800" + "x" * 10**7)', "your code raised ValueError: a b [2J"),
     "prints much": ("for _ in range(100): print('x' * 10**7)", "not attempted yet"),
     "writes much": ("open('much', 'wb').write(bytes(3 * 10**8))", "File too large"),
     "closes its outputs": ("import os, sys\nsys.stdout.close(); sys.stderr.close()\nprint(1)", "closed file"),
-    "leaves threads": (
-        "import threading, time\nthreading.Thread(target=time.sleep, args=[99]).start()",
-        "not attempted yet",
-    ),
+    "threads": ("import threading, time\nthreading.Thread(target=time.sleep, args=[99]).start()", "not attempted yet"),
     "removes its folder": ("import os, shutil\nshutil.rmtree('..')", "stopped: "),
     "writes results": (
         "for text in ('[]', '{', '[1]', '7', '[' * 10**5): open('../results', 'a').write(text + '\\n')",
         "not attempted yet",
     ),
-    "replaces results": (
-        "import os\nos.remove('../results'); os.mkfifo('../results')",
-        "does not end within 5 seconds",
-    ),
+    "replaces results": ("import os\nos.remove('../results'); os.mkfifo('../results')", "not end within 5 seconds"),
     "is no Python": ("def softmax_by_hand(scores:", "does not parse"),
 }
-HARMLESS = {"leaves threads", "prints much", "writes results"}  # whose process goes on
+HARMLESS = {"threads", "prints much", "writes results"}  # whose process goes on
 
 
 def original(chapter: str) -> Path:
@@ -184,9 +173,8 @@ def hand_in(path: Path, answers: dict[str, str], change: Callable = lambda cells
 
 def honest(folder: Path, numbers: list[str], short: bool = True) -> list[Path]:
     """Write hand-ins with the odd but right answers to these exercises, one of each in a notebook."""
-    columns = [
-        [f"{source}\n\n{SOLVED[number].splitlines()[-1]}" for source in HONEST[number].values()] for number in numbers
-    ]
+    endings = {number: f"\n\n{SOLVED[number].splitlines()[-1]}" for number in numbers}
+    columns = [[source + endings[number] for source in HONEST[number].values()] for number in numbers]
     rows = [{n: s for n, s in zip(numbers, row, strict=True) if s} for row in zip_longest(*columns)]
     return [hand_in(folder / f"odd {place}.ipynb", row, short=short) for place, row in enumerate(rows)]
 

@@ -112,10 +112,8 @@ def test_wrong_answer_gets_its_hint_at_every_seed_and_is_refused_at_two_sizes(ea
     assert MEASURED.sub("…", each.words) in re.sub(r"\s+", " ", line)
     if each.number in SIZES:
         function, sizes = SIZES[each.number]
-        refused = (
-            not verdict(lambda wrapped, size=size: function(wrapped, *size), answer).startswith(CORRECT)
-            for size in sizes.values()
-        )
+        checks = (lambda wrapped, size=size: function(wrapped, *size) for size in sizes.values())
+        refused = (not verdict(at_size, answer).startswith(CORRECT) for at_size in checks)
         # required of parts only, whatever the size
         of_a_part = each.number in PART_NAMES and each.words.endswith(("is never called", "Remove any detach"))
         assert of_a_part or len([*islice(filter(None, refused), 2)]) == 2

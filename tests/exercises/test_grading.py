@@ -19,22 +19,9 @@ import pytest
 from exercises import __main__, find_check
 from exercises.framework import POINTS
 from exercises.grading import grade
+from exercises.grading import report as reports
 from exercises.grading.cells import Cell, fingerprints, read_cells, steps_to_run
 from exercises.grading.process import Grader
-from exercises.grading.report import (
-    LMS_NAMES,
-    Row,
-    compare_rows,
-    find_id,
-    letter_name,
-    note_shared_ids,
-    report,
-    row_names,
-    write_canvas,
-    write_csv,
-    write_letters,
-    write_moodle,
-)
 from tests.exercises.hand_ins import (
     CHANGES,
     CHECKED,
@@ -64,6 +51,7 @@ FOLLOWING = {  # hand-ins whose 3.3 calls their own 3.2, and the sign of 3.2 in 
     "3.2 exits": (SWAPPED | {"3.2": f"import os\nos._exit(0)\n{SOLVED['3.2']}"}, "!"),
     "3.2 renamed": ({n: source.replace("my_attention", "meine") for n, source in SWAPPED.items()}, "0"),
 }
+BOTH_WRONG = SWAPPED | {"3.3": SOLVED["3.3"].replace("@ self.v", "@ self.k")}
 PARTLY = {"3.4": RIGHT["3.4"], "3.1": RIGHT["3.1"].replace("(2, 7, 5)", "(2, 5, 7)")}
 WINDOW = """\
 def window_attention(query, key, value, attention_mask, reach):
@@ -80,17 +68,14 @@ def short(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory) -> dict[str, Row]:
+def graded(tmp_path_factory) -> dict[str, reports.Row]:
     """The rows of a class that is honest, by name."""
     folder = tmp_path_factory.mktemp("honest")
     paths = [hand_in(folder / f"{name}.ipynb", RIGHT, change) for name, change in CHANGES.items()]
     paths += [
         *honest(folder, NUMBERS),
         hand_in(folder / "partly.ipynb", PARTLY),
-        hand_in(folder / "empty.ipynb", {}),
-        hand_in(
-            folder / "both wrong.ipynb", SWAPPED | {"3.3": SOLVED["3.3"].replace("@ self.v", "@ self.k")}, short=False
-        ),
+        hand_in(folder / "both wrong.ipynb", BOTH_WRONG, short=False),
         *(hand_in(folder / f"{name}.ipynb", cells, short=False) for name, (cells, _) in FOLLOWING.items()),
         hand_in(folder / "theirs.ipynb", {"3.4": "from utils.attention import causal_mask as f\ncheck('3.4', f)"}),
     ]
@@ -98,21 +83,20 @@ def graded(tmp_path_factory) -> dict[str, Row]:
     content["metadata"]["kernelspec"] = {"name": "julia-9", "language": "julia"}
     (folder / "of another kernel, with a BOM.ipynb").write_text("\ufeff" + json.dumps(content), "utf-8")
     paths.append(folder / "of another kernel, with a BOM.ipynb")
-    rows = grade(NOTEBOOK, paths, functools.partial(write_csv, folder / "grades.csv"), processes=2)
+    rows = grade(NOTEBOOK, paths, functools.partial(reports.write_csv, folder / "grades.csv"), processes=2)
     assert [row.name for row in rows] == [path.stem for path in paths]
     return {row.name: row for row in rows} | {"csv": folder / "grades.csv"}
 
 
 def test_honest_hand_ins_get_all_points(graded):
     rows = [row for name, row in graded.items() if name in CHANGES or name.startswith("of another")]
-    assert {row.name: report([row]) for row in rows if row.total != OF or row.remarks} == {}
+    assert {row.name: reports.report([row]) for row in rows if row.total != OF or row.remarks} == {}
 
 
 def test_odd_answers_that_are_right_are_correct(graded):
     odd = [row for name, row in graded.items() if name.startswith("odd")]
-    kinds = [
-        verdict for row in odd for verdict in row.verdicts.values() if verdict[0] not in ("correct", "not attempted")
-    ]
+    verdicts = [verdict for row in odd for verdict in row.verdicts.values()]
+    kinds = [verdict for verdict in verdicts if verdict[0] not in ("correct", "not attempted")]
     assert len(odd) == max(len(HONEST[number]) for number in NUMBERS)
     assert kinds == []
 
@@ -126,8 +110,10 @@ def test_partly_right_hand_ins_get_hints(graded):
 def test_later_exercise_is_judged_with_ours_in_place_of_an_earlier_answer(graded):
     for name, (_, sign) in FOLLOWING.items():
         row = graded[name]
-        assert row.follows == {"3.3": ["3.2"]}, report([row])
-        assert re.search(rf"^ *{name} +· +{re.escape(sign)} +6\* +· +6$", report([row]), re.MULTILINE), report([row])
+        assert row.follows == {"3.3": ["3.2"]}, reports.report([row])
+        assert re.search(rf"^ *{name} +· +{re.escape(sign)} +6\* +· +6$", reports.report([row]), re.MULTILINE), (
+            reports.report([row])
+        )
     words = "correct with our answer to 3.2 in place of yours. Alone: not yet. Softmax runs over the queries."
     assert graded["3.2 wrong"].verdicts["3.3"][1].startswith(words)
     assert (graded["both wrong"].total, graded["both wrong"].follows) == (0, {})
@@ -141,7 +127,7 @@ def test_reference_implementation_as_answer_is_noted(graded):
 def test_table_and_csv_agree(graded):
     with graded["csv"].open(encoding="utf-8-sig", newline="") as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
-    lines = report([graded[name] for name in rows]).splitlines()
+    lines = reports.report([graded[name] for name in rows]).splitlines()
     for name, row in rows.items():
         assert (int(row["points"]), int(row["of"])) == (graded[name].total, 15)
         assert sum(int(row[number]) for number in graded[name].verdicts) == int(row["points"])
@@ -150,7 +136,7 @@ def test_table_and_csv_agree(graded):
 
 
 @pytest.fixture(scope="module")
-def hostile(short, tmp_path_factory) -> tuple[dict[str, Row], dict[str, str]]:
+def hostile(short, tmp_path_factory) -> tuple[dict[str, reports.Row], dict[str, str]]:
     """The rows of hand-ins that try to end the grading, and what is no notebook with a word of its verdict."""
     folder = tmp_path_factory.mktemp("hostile")
     files = write_files(folder)
@@ -166,15 +152,15 @@ def hostile(short, tmp_path_factory) -> tuple[dict[str, Row], dict[str, str]]:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_failure_costs_only_its_exercise(hostile, name):
     row = hostile[0][name]
-    assert HOSTILE[name][1] in row.verdicts["3.4"][1], report([row])
-    assert row.total == OF - POINTS["3.4"], report([row])
+    assert HOSTILE[name][1] in row.verdicts["3.4"][1], reports.report([row])
+    assert row.total == OF - POINTS["3.4"], reports.report([row])
     assert row.verdicts["3.4"][0] == "stopped" or "stopped" not in row.verdicts["3.4"][1] or name in HARMLESS
 
 
 @unix_only
 def test_files_other_than_notebooks_are_reported(hostile):
     rows, files = hostile
-    assert {name: rows[name].verdicts["3.4"] for name in files if files[name] not in report([rows[name]])} == {}
+    assert {name: rows[name].verdicts["3.4"] for name in files if files[name] not in reports.report([rows[name]])} == {}
     assert {rows[name].total for name in files} == {0}
     assert rows["right"].total == OF
 
@@ -219,14 +205,14 @@ def test_fingerprint_ignores_names_and_comments():
 
 
 def test_same_as_names_at_most_five_and_none_for_what_is_published():
-    rows = [Row(f"student {n:02}", {"3.4": ("correct", "")}, fingerprints={"3.4": {"a"}}) for n in range(40)]
-    compare_rows(rows, {})
+    rows = [reports.Row(f"student {n:02}", {"3.4": ("correct", "")}, fingerprints={"3.4": {"a"}}) for n in range(40)]
+    reports.compare_rows(rows, {})
     assert rows[2].same_as == "3.4: student 00, student 01, student 03, student 04, student 05, 34 more"
-    compare_rows(rows, {"a": "the solution"})
+    reports.compare_rows(rows, {"a": "the solution"})
     assert (rows[2].same_as, rows[2].public) == ("", {"3.4": ["the solution"]})
     rows[7].fingerprints["3.4"].add("b")
     rows[8].fingerprints["3.4"].add("b")
-    compare_rows(rows, {"a": "the solution"})
+    reports.compare_rows(rows, {"a": "the solution"})
     assert [row.same_as for row in rows[6:9]] == ["", "3.4: student 08", "3.4: student 07"]
 
 
@@ -241,14 +227,14 @@ def test_files_for_moodle_and_canvas_have_the_columns_that_they_import(tmp_path)
         "ada@example.org_03.ipynb": ("ada@example.org_03", ""),
     }
     paths = {tmp_path / name: known for name, known in names.items()}
-    assert [find_id(path, LMS_NAMES) for path in paths] == [known for _, known in paths.values()]
-    assert find_id([*paths][-1], r"([^/_@]+@[^/_]+)_[^/]*$") == "ada@example.org"
-    assert list(row_names([*paths][:5])) == [name for name, _ in [*names.values()][:5]]
+    assert [reports.find_id(path, reports.LMS_NAMES) for path in paths] == [known for _, known in paths.values()]
+    assert reports.find_id([*paths][-1], r"([^/_@]+@[^/_]+)_[^/]*$") == "ada@example.org"
+    assert list(reports.row_names([*paths][:5])) == [name for name, _ in [*names.values()][:5]]
     verdicts = {"3.1": ("correct", "correct."), "3.4": ("not yet", "not yet. No.")}
-    rows = [Row(name, verdicts, id=known) for name, known in names.values()]
-    rows.append(Row("late", {"3.1": ("not graded", ""), "3.4": ("not graded", "")}, id="5"))
-    write_moodle(tmp_path / "moodle.csv", rows)
-    write_canvas(tmp_path / "canvas.csv", rows, "03_self_attention (77)")
+    rows = [reports.Row(name, verdicts, id=known) for name, known in names.values()]
+    rows.append(reports.Row("late", {"3.1": ("not graded", ""), "3.4": ("not graded", "")}, id="5"))
+    reports.write_moodle(tmp_path / "moodle.csv", rows)
+    reports.write_canvas(tmp_path / "canvas.csv", rows, "03_self_attention (77)")
     texts = [(tmp_path / f"{name}.csv").read_text("utf-8").splitlines(keepends=True) for name in ("moodle", "canvas")]
     moodle, canvas = (list(csv.reader(lines)) for lines in texts)
     assert moodle[0] == ["Identifier", "Grade", "Last modified (grade)", "Feedback comments"]
@@ -257,6 +243,10 @@ def test_files_for_moodle_and_canvas_have_the_columns_that_they_import(tmp_path)
     assert canvas[0] == ["Student", "ID", "Section", "03_self_attention (77)"]
     assert canvas[1:3] == [["Points Possible", "", "", "3"], ["Zoë Ann Berg", "10234", "", "1"]]
     assert len(moodle) == len(canvas) - 1 == 6
+
+
+IMITATIONS = ["03.ipynb", "x_9_assignsubmission_file_.ipynb", "_9_assignsubmission_.ipynb", "ada_9_8_03.ipynb"]
+IMITATIONS += ["9_8_03.ipynb", "LATE_9_8_03.ipynb", "u9_attempt_2026-11-28-10-42-00_a.ipynb"]
 
 
 @pytest.mark.parametrize(
@@ -272,36 +262,23 @@ def test_files_for_moodle_and_canvas_have_the_columns_that_they_import(tmp_path)
         ("Li_Eve_eli_22/20261128104200_{}", ""),  # ILIAS
     ],
 )
-@pytest.mark.parametrize(
-    "imitation",
-    [
-        "03.ipynb",
-        "x_9_assignsubmission_file_.ipynb",
-        "_9_assignsubmission_.ipynb",
-        "ada_9_8_03.ipynb",
-        "9_8_03.ipynb",
-        "LATE_9_8_03.ipynb",
-        "u9_attempt_2026-11-28-10-42-00_a.ipynb",
-    ],
-)
+@pytest.mark.parametrize("imitation", IMITATIONS)
 def test_id_is_never_from_the_part_that_a_student_names(tmp_path, path, known, imitation):
-    found = find_id(tmp_path / path.format(imitation), LMS_NAMES)
+    found = reports.find_id(tmp_path / path.format(imitation), reports.LMS_NAMES)
     assert found == known
-    blackboard = find_id(tmp_path / path.format(imitation), r"/[^/]*?_([^/_]+)_attempt_")
+    blackboard = reports.find_id(tmp_path / path.format(imitation), r"/[^/]*?_([^/_]+)_attempt_")
     assert blackboard == "u22" or "attempt" not in path
 
 
 def test_one_id_twice_is_reported_and_in_no_file_to_import(tmp_path):
-    rows = [
-        Row(name, {"3.1": ("correct", "correct.")}, id=id)
-        for name, id in {"a": "7", "b": "7", "c": "8", "d": ""}.items()
-    ]
-    note_shared_ids(rows)
-    write_csv(tmp_path / "grades.csv", rows)
-    write_moodle(tmp_path / "moodle.csv", rows)
-    write_canvas(tmp_path / "canvas.csv", rows, "03")
+    ids = {"a": "7", "b": "7", "c": "8", "d": ""}
+    rows = [reports.Row(name, {"3.1": ("correct", "correct.")}, id=id) for name, id in ids.items()]
+    reports.note_shared_ids(rows)
+    reports.write_csv(tmp_path / "grades.csv", rows)
+    reports.write_moodle(tmp_path / "moodle.csv", rows)
+    reports.write_canvas(tmp_path / "canvas.csv", rows, "03")
     words = "the id 7 is also that of b: in no file to import"
-    assert words in report(rows)
+    assert words in reports.report(rows)
     assert words in (tmp_path / "grades.csv").read_text("utf-8")
     for name, known in {"moodle": ["Participant 8"], "canvas": ["", "8"]}.items():
         lines = list(csv.reader((tmp_path / f"{name}.csv").read_text("utf-8").splitlines()))
@@ -309,29 +286,16 @@ def test_one_id_twice_is_reported_and_in_no_file_to_import(tmp_path):
         assert [line[column] for line in lines[1:] if len(line) > column] == known
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        '=HYPERLINK("http://x","y")',
-        "+1",
-        "-1",
-        "@SUM(1)",
-        "\t=1",
-        "\r=1",
-        "\ufeff=1",
-        "＝1",
-        "＠a",
-        "x;=1",
-        'x;"=1"',
-        " =1",
-        "a\n-1",
-    ],
-)
+FORMULAS = ['=HYPERLINK("x","y")', "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\ufeff=1", "＝1", "＠a", "x;=1"]
+FORMULAS += ['x;"=1"', " =1", "a\n-1"]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
 def test_no_text_of_a_student_is_a_formula_in_any_table(tmp_path, name):
-    row = Row(name, {"3.1": ("not yet", f"not yet. {name}")}, id=name, remarks=[name])
-    write_csv(tmp_path / "grades.csv", [row])
-    write_moodle(tmp_path / "moodle.csv", [row])
-    write_canvas(tmp_path / "canvas.csv", [row], "03")
+    row = reports.Row(name, {"3.1": ("not yet", f"not yet. {name}")}, id=name, remarks=[name])
+    reports.write_csv(tmp_path / "grades.csv", [row])
+    reports.write_moodle(tmp_path / "moodle.csv", [row])
+    reports.write_canvas(tmp_path / "canvas.csv", [row], "03")
     for path in tmp_path.glob("*.csv"):
         for delimiter in ",;\t":  # spreadsheets of some countries split at semicolons
             with path.open(encoding="utf-8-sig", newline="") as file:
@@ -340,12 +304,12 @@ def test_no_text_of_a_student_is_a_formula_in_any_table(tmp_path, name):
 
 
 def test_texts_of_a_hand_in_are_cut(tmp_path):
-    row = Row("eve", {"3.1": ("not graded", ""), "3.4": ("not yet", "not yet.")})
+    row = reports.Row("eve", {"3.1": ("not graded", ""), "3.4": ("not yet", "not yet.")})
     for number in range(99):
         row.remark(f"{number} " + "x" * 10**6)
     row.judge("3.1", "y" * 10**6)
     row.follow("3.4", ["z" * 10**6, "3.1"])
-    write_csv(tmp_path / "grades.csv", [row])
+    reports.write_csv(tmp_path / "grades.csv", [row])
     with (tmp_path / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
         (line,) = csv.DictReader(file)  # which takes at most 131,072 characters in a field
     assert max(map(len, line.values())) < 32_767  # as a cell of Excel
@@ -380,12 +344,12 @@ def test_detached_process_ends_with_the_grading(short, tmp_path, then):
 def test_every_hand_in_gets_a_row_and_a_letter(tmp_path):
     names = ["Anna Berg", "Anna  Berg", "Anna\u200b Berg", "Anna Berg (2)", "anna berg", "n: a", "n? a", "n_ a"]
     names += ["' ", "=1+1", *ODD_NAMES[2:]]
-    found = row_names([tmp_path / f"{name}.ipynb" for name in names])
+    found = reports.row_names([tmp_path / f"{name}.ipynb" for name in names])
     assert [path.stem for path in found.values()] == names
-    write_letters(tmp_path / "letters", [Row(name, {"3.1": ("correct", name)}) for name in found])
-    assert sorted(path.name for path in (tmp_path / "letters").iterdir()) == sorted(map(letter_name, found))
+    reports.write_letters(tmp_path / "letters", [reports.Row(name, {"3.1": ("correct", name)}) for name in found])
+    assert sorted(path.name for path in (tmp_path / "letters").iterdir()) == sorted(map(reports.letter_name, found))
     assert len(list((tmp_path / "letters").iterdir())) == len(names)
-    assert list(row_names([tmp_path / name / "03.ipynb" for name in ("ada", "bob")])) == ["ada/03", "bob/03"]
+    assert list(reports.row_names([tmp_path / name / "03.ipynb" for name in ("ada", "bob")])) == ["ada/03", "bob/03"]
 
 
 def test_earlier_grades_stay_until_graded_again(tmp_path):
@@ -393,9 +357,9 @@ def test_earlier_grades_stay_until_graded_again(tmp_path):
     table, letters = tmp_path / "grades.csv", tmp_path / "letters"
 
     def write(grades: dict[str, str]) -> dict[str, str]:
-        rows = [Row(name, {"3.1": (kind, kind)}) for name, kind in grades.items()]
-        write_csv(table, rows)
-        write_letters(letters, rows)
+        rows = [reports.Row(name, {"3.1": (kind, kind)}) for name, kind in grades.items()]
+        reports.write_csv(table, rows)
+        reports.write_letters(letters, rows)
         lines = [line.split(",") for line in table.read_text("utf-8-sig").splitlines()[1:]]
         kinds = {path.stem: path.read_text("utf-8").split(": ")[-1].strip() for path in letters.iterdir()}
         assert kinds == {line[0]: line[-2] for line in lines}
@@ -407,27 +371,18 @@ def test_earlier_grades_stay_until_graded_again(tmp_path):
     assert write({"bob": "correct", "late": "not yet"}) == {"ada": "correct", "bob": "correct", "late": "not yet"}
     table.write_text("name,phone\nada,1\n")
     with pytest.raises(ValueError, match=r"grades.csv does not hold grades of these exercises: choose another file"):
-        write_csv(table, [Row("ada", {"3.1": ("correct", "correct.")})])
+        reports.write_csv(table, [reports.Row("ada", {"3.1": ("correct", "correct.")})])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["no.ipynb", "right.ipynb"], "no.ipynb is not a notebook: "),
-        (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
-        (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
-        (
-            ["original.ipynb", "right.ipynb", "--accept", "nobody:3.4"],
-            "nobody:3.4 cannot be accepted: there are the names",
-        ),
-        (
-            ["original.ipynb", "right.ipynb", "--accept", "right:3.9"],
-            "right:3.9 cannot be accepted: there are the exer",
-        ),
-        (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
-        (["original.ipynb", "right.ipynb", "--feedback", "right.ipynb"], "right.ipynb could not be saved ([Errno "),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["no.ipynb", "right.ipynb"], "no.ipynb is not a notebook: "),
+    (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
+    (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
+    (["original.ipynb", "right.ipynb", "--accept", "nobody:3.4"], "nobody:3.4 cannot be accepted: there are the"),
+    (["original.ipynb", "right.ipynb", "--accept", "right:3.9"], "right:3.9 cannot be accepted: there are the "),
+    (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
+    (["original.ipynb", "right.ipynb", "--feedback", "right.ipynb"], "right.ipynb could not be saved ([Errno "),
+])  # fmt: skip
 def test_bad_arguments_are_refused_before_any_run(short, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     for name in ("original", "right"):
@@ -479,16 +434,13 @@ def test_ctrl_c_saves_what_is_graded(short, tmp_path):
 
 def test_other_notebook_is_reported(tmp_path):
     (row,) = grade(original("04"), [hand_in(tmp_path / "03.ipynb", RIGHT)])
-    assert "03.ipynb is another notebook: it checks exercise 3." in report([row])
+    assert "03.ipynb is another notebook: it checks exercise 3." in reports.report([row])
 
 
 @pytest.mark.parametrize("helper", ["from math import *", "exec('floor = int')", "globals()['floor'] = int"])
 def test_cells_that_may_define_a_missing_name_are_run(helper):
-    original = [
-        Cell("a", "set_up = 1"),
-        Cell("b", "from exercises import check"),
-        Cell("c", 'answer = ...\ncheck("2.2", answer)'),
-    ]
+    sources = {"a": "set_up = 1", "b": "from exercises import check", "c": 'answer = ...\ncheck("2.2", answer)'}
+    original = [Cell(id, source) for id, source in sources.items()]
     answer = Cell("c", 'answer = floor(2.5)\ncheck("2.2", answer)', 3)
     unneeded, own = Cell("d", "print('slow')", 1), Cell("e", helper, 2)
     steps = steps_to_run(original, [unneeded, own, answer], {"2.2": answer})

@@ -11,7 +11,6 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from exercises import __main__, hints
-from exercises.framework import PART_NAMES
 from exercises.hints import hint
 from tests.exercises.answers import own_source
 from tests.helpers import ROOT
@@ -51,11 +50,6 @@ def plain(line: str) -> str:
     return re.sub(r"\s", "", line)
 
 
-def test_there_are_fifty_readers_who_beg():
-    assert len(CASES) == len({words for *_, words in CASES}) == 50
-    assert {number for number, *_ in CASES} >= set(PART_NAMES)
-
-
 @pytest.mark.parametrize("number", sorted({number for number, *_ in CASES}))
 @pytest.mark.parametrize("again", [False, True])
 def test_begging_reveals_no_line_of_a_solution(tmp_path, number, again):
@@ -71,17 +65,14 @@ def test_begging_reveals_no_line_of_a_solution(tmp_path, number, again):
     assert not [line for line in lines if line in plain(TUTOR)]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "shown"),
-    [
-        ("a.py", WRONG, "not yet. "),
-        ("a.py", WRONG.replace("query @ key.transpose(-2, -1)", "..."), "not attempted yet. "),
-        ("a.py", WRONG + 'check("3.2", my_attention_weights)', "not yet. "),
-        ("a.py", own_source("3.2"), "correct."),
-        ("a.py", "def my_attention_weights(:", "the cell does not parse: "),
-        ("a.py", "x = 1", "NameError: name 'my_attention_weights' is not defined"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "shown"), [
+    ("a.py", WRONG, "not yet. "),
+    ("a.py", WRONG.replace("query @ key.transpose(-2, -1)", "..."), "not attempted yet. "),
+    ("a.py", WRONG + 'check("3.2", my_attention_weights)', "not yet. "),
+    ("a.py", own_source("3.2"), "correct."),
+    ("a.py", "def my_attention_weights(:", "the cell does not parse: "),
+    ("a.py", "x = 1", "NameError: name 'my_attention_weights' is not defined"),
+])  # fmt: skip
 def test_a_python_file_gets_the_verdict_of_check(tmp_path, name, content, shown):
     (tmp_path / name).write_text(content, "utf-8")
     assert shown in hint("3.2", tmp_path / name)
@@ -101,24 +92,12 @@ def test_a_notebook_gets_the_verdict_of_check(monkeypatch, capsys):
     assert (code, printed.startswith("Exercise 4.5: correct.")) == (None, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "remedy"),
-    [
-        (["5.9", str(NOTEBOOK)], "There is no exercise 5.9. There are 5.1"),
-        (["5.3", str(NOTEBOOK)], 'has no answer to exercise 5.3: no cell calls check("5.3", …)'),
-        (["3.2", "nowhere.py"], "there is no file nowhere.py"),
-        (["3.2", str(ROOT / "README.md")], "the cell does not parse"),
-        (["3.2", str(ROOT / "notebooks" / "missing.ipynb")], "missing.ipynb is not a notebook"),
-    ],
-)
+@pytest.mark.parametrize(("words", "remedy"), [
+    (["5.9", str(NOTEBOOK)], "There is no exercise 5.9. There are 5.1"),
+    (["5.3", str(NOTEBOOK)], 'has no answer to exercise 5.3: no cell calls check("5.3", …)'),
+    (["3.2", "nowhere.py"], "there is no file nowhere.py"),
+    (["3.2", str(ROOT / "README.md")], "the cell does not parse"),
+    (["3.2", str(ROOT / "notebooks" / "missing.ipynb")], "missing.ipynb is not a notebook"),
+])  # fmt: skip
 def test_what_cannot_be_read_is_named(monkeypatch, capsys, words, remedy):
     assert remedy in "".join(map(str, run(monkeypatch, capsys, *words)))
-
-
-def test_the_tutors_page_is_for_learners_and_short():
-    first = TUTOR.split("\n\n")[1]
-    assert "people who *learn*" in first
-    assert "CONTRIBUTING.md instead" in first
-    assert "`notebooks/solutions`" in TUTOR
-    assert "python -m exercises hint 3.2" in TUTOR
-    assert len(TUTOR.split()) <= 400

@@ -14,24 +14,9 @@ import torch
 from PIL import Image
 from transformers import BertConfig, BertModel
 
-from exercises import check
+from exercises import check, parts
 from exercises.framework import Hint
 from exercises.part_checks import try_part
-from exercises.parts import (
-    DOES,
-    LADDER,
-    MARKER_NOTEBOOK,
-    PARTS,
-    folder,
-    install,
-    my_classifier,
-    my_encoder,
-    my_tokenizer,
-    save_page,
-    saved_parts,
-    show_parts,
-    with_parts,
-)
 from exercises.picture import can_draw, corners
 from exercises.saving_parts import save_part
 from tests.exercises.parts import RIGHT, SPOILED, WRONG
@@ -66,7 +51,7 @@ def expect_the_same(encoder, finished, batch):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", parts.PARTS)
 def test_plain_part_passes_everywhere(name):
     try_part(name, RIGHT[name])
 
@@ -81,7 +66,7 @@ def test_part_wrong_somewhere_is_refused(name, wrong):
 CHOSEN = [
     ("embeddings", "attention_weights", "feed_forward", "encoder"),
     pytest.param(("word_pieces", "split_heads", "encoder_layer", "rename_weight"), marks=pytest.mark.long),
-    pytest.param(tuple(PARTS), marks=pytest.mark.long),
+    pytest.param(tuple(parts.PARTS), marks=pytest.mark.long),
 ]
 
 
@@ -89,10 +74,10 @@ CHOSEN = [
 def test_model_with_parts_gives_the_same(mine, encoder, tokenizer, chosen):
     for count, name in enumerate(chosen, 1):
         assert save_part(name, RIGHT[name]).startswith(f"It is a part of your BERT now ({count} of 9 are yours).")
-    assert tuple(saved_parts()) == chosen
-    batch = my_tokenizer()(TEXTS, ["Yes.", "No, it does not.", "b"])
+    assert tuple(parts.saved_parts()) == chosen
+    batch = parts.my_tokenizer()(TEXTS, ["Yes.", "No, it does not.", "b"])
     assert torch.equal(batch["input_ids"], tokenizer(TEXTS, ["Yes.", "No, it does not.", "b"])["input_ids"])
-    expect_the_same(my_encoder(), encoder, batch)
+    expect_the_same(parts.my_encoder(), encoder, batch)
 
 
 def test_model_calls_each_part(tokenizer):
@@ -107,15 +92,17 @@ def test_model_calls_each_part(tokenizer):
     before = finished(ids).last_hidden_state
     own = copy.deepcopy(finished)
     for name in RIGHT.keys() - {"multi_head_attention", "word_pieces"}:
-        install(name, noted(name), own)
+        parts.install(name, noted(name), own)
     torch.testing.assert_close(own(ids).last_hidden_state, before)
     own.load_bert_weights(BertModel(BertConfig(**TINY), add_pooling_layer=False).state_dict())
-    install("multi_head_attention", noted("multi_head_attention"), own)  # it runs instead of those that are its parts
+    parts.install(
+        "multi_head_attention", noted("multi_head_attention"), own
+    )  # it runs instead of those that are its parts
     own(ids)
     cuts = copy.copy(tokenizer)
-    install("word_pieces", noted("word_pieces"), cuts)
+    parts.install("word_pieces", noted("word_pieces"), cuts)
     cuts.tokenize("flies")
-    assert set(called) == set(PARTS)
+    assert set(called) == set(parts.PARTS)
     called.clear()
     finished(ids)
     tokenizer.tokenize("flies")
@@ -141,7 +128,7 @@ def all_parts(mine, saved) -> Path:
 
 @pytest.mark.long
 def test_model_with_parts_copies_hooks_and_trains(all_parts, encoder):
-    mine_, ids = my_encoder(), torch.tensor([[101, 2051, 102]])
+    mine_, ids = parts.my_encoder(), torch.tensor([[101, 2051, 102]])
     assert mine_.state_dict().keys() == encoder.state_dict().keys()
     twin = copy.deepcopy(mine_)
     with torch.no_grad():
@@ -153,14 +140,14 @@ def test_model_with_parts_copies_hooks_and_trains(all_parts, encoder):
     mine_.layers[1].attention.register_forward_hook(lambda *call: seen.append(call[2][0].shape))
     mine_(ids)
     assert seen == [(1, 3, 384)]
-    classifier = my_classifier(num_labels=3)
+    classifier = parts.my_classifier(num_labels=3)
     torch.nn.functional.cross_entropy(classifier.train()(ids), torch.tensor([2])).backward()
     assert all(p.grad is not None for name, p in classifier.named_parameters() if "token_type" not in name)
 
 
 @pytest.mark.long
 def test_model_with_parts_packs_and_embeds(all_parts, encoder, tokenizer):
-    batch, own = tokenizer(TEXTS), my_encoder()
+    batch, own = tokenizer(TEXTS), parts.my_encoder()
     torch.testing.assert_close(encode_packed(own, **batch), encode_packed(encoder, **batch), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(embed(TEXTS, own, tokenizer), embed(TEXTS, encoder, tokenizer), rtol=1e-4, atol=1e-5)
     queries = own(**batch, output_queries_keys=True).queries
@@ -172,14 +159,14 @@ def test_error_in_a_part_names_file_and_remedy(mine):
     path = mine / "feed_forward.py"
     path.write_text(path.read_text("utf-8").replace("self.activation", "self.activatoin"), "utf-8")
     with pytest.raises(AttributeError) as raised:
-        my_encoder()(torch.tensor([[101, 102]]))
+        parts.my_encoder()(torch.tensor([[101, 102]]))
     (note,) = raised.value.__notes__
     assert str(path) in note
     assert "line " in note
     assert "MINE=off" in note
     path.write_text("def forward(", "utf-8")
     with pytest.raises(SyntaxError) as raised:
-        my_encoder()
+        parts.my_encoder()
     assert "delete the file" in raised.value.__notes__[0]
 
 
@@ -188,33 +175,33 @@ def test_folder_of_parts(tmp_path, monkeypatch):
     copy_of_the_series = tmp_path / "encoder" / "notebooks" / "solutions"
     copy_of_the_series.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    assert folder() == ROOT / "mine"  # a notebook that lies anywhere
-    (copy_of_the_series.parent / MARKER_NOTEBOOK).touch()
+    assert parts.folder() == ROOT / "mine"  # a notebook that lies anywhere
+    (copy_of_the_series.parent / parts.MARKER_NOTEBOOK).touch()
     monkeypatch.chdir(copy_of_the_series)
-    assert folder() == tmp_path / "encoder" / "mine"
+    assert parts.folder() == tmp_path / "encoder" / "mine"
     monkeypatch.setattr(os, "access", lambda *_: False)  # as where a hub's series belongs to its administrator
-    assert folder() == copy_of_the_series / "mine"
+    assert parts.folder() == copy_of_the_series / "mine"
     monkeypatch.undo()
     monkeypatch.delenv("MINE")
     monkeypatch.setattr("exercises.parts.ROOT", tmp_path / "site-packages")  # as on Colab
     monkeypatch.chdir(tmp_path)
-    assert folder() == tmp_path / "mine"
+    assert parts.folder() == tmp_path / "mine"
     monkeypatch.setenv("MINE", "~/mine")
-    assert folder() == Path.home() / "mine"
+    assert parts.folder() == Path.home() / "mine"
     monkeypatch.setenv("MINE", "OFF")
-    assert folder() is None
+    assert parts.folder() is None
 
 
 @pytest.mark.long
 def test_mine_off_saves_and_uses_no_parts(all_parts, monkeypatch, capsys):
     monkeypatch.setenv("MINE", "off")
-    assert not saved_parts()
+    assert not parts.saved_parts()
     monkeypatch.setattr("exercises.parts.ANNOUNCED", set())
     for note in ("MINE=off, so no answer becomes a part of your BERT.", ""):
         assert save_part("word_pieces", RIGHT["word_pieces"]) == note
-    assert "forward" not in vars(my_encoder().embeddings)
+    assert "forward" not in vars(parts.my_encoder().embeddings)
     assert capsys.readouterr().out == ""
-    assert str(show_parts()).startswith("0 of the 9 parts")
+    assert str(parts.show_parts()).startswith("0 of the 9 parts")
 
 
 # What `check` keeps, and what it says
@@ -224,7 +211,11 @@ def run_cells(folder, *cells: str) -> str:
     """What cells of a notebook print, run as a kernel runs them."""
     code = "from IPython.core.interactiveshell import InteractiveShell as Shell\nshell = Shell.instance()\n"
     code += "\n".join(f"shell.run_cell({cell!r}, store_history=True)" for cell in cells)
-    variables = os.environ | {"MINE": str(folder), "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder / "ipython")}
+    variables = os.environ | {
+        "MINE": str(parts.folder),
+        "PYTHONPATH": str(ROOT),
+        "IPYTHONDIR": str(parts.folder / "ipython"),
+    }
     done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
     return done.stdout
 
@@ -270,10 +261,10 @@ def test_answer_without_def_is_not_saved(mine):
 def test_drawing_colours_parts_and_links_notebooks(mine):
     for name in ("word_pieces", "encoder_layer"):
         save_part(name, RIGHT[name])
-    drawn = show_parts()._repr_mimebundle_()
-    assert drawn["image/svg+xml"].count("stroke-dasharray") == len(PARTS) - 2
-    assert drawn["text/html"].count("<a href=") == len(PARTS)
-    for part in PARTS.values():
+    drawn = parts.show_parts()._repr_mimebundle_()
+    assert drawn["image/svg+xml"].count("stroke-dasharray") == len(parts.PARTS) - 2
+    assert drawn["text/html"].count("<a href=") == len(parts.PARTS)
+    for part in parts.PARTS.values():
         assert f'href="{part.notebook}.ipynb"' in drawn["text/html"]
         assert (ROOT / "notebooks" / f"{part.notebook}.ipynb").exists()
     assert drawn["text/plain"].startswith("2 of the 9 parts")
@@ -295,7 +286,7 @@ def both(all_parts) -> tuple[TransformerEncoder, TransformerEncoder]:
     """A small encoder with every part in it, loaded as `my_encoder` loads them, and the same without."""
     torch.manual_seed(0)
     finished = shaken(TransformerEncoder(BertConfig(**TINY))).eval()
-    return with_parts(copy.deepcopy(finished)), finished
+    return parts.with_parts(copy.deepcopy(finished)), finished
 
 
 @pytest.mark.long
@@ -311,10 +302,10 @@ def test_a_part_made_wrong_alone_turns_the_ladder_red(name, spoiled, tokenizer):
     part, tokenizer = spoiled.make(), copy.copy(tokenizer)
     config, weights = read_checkpoint()
     model = TransformerEncoder(config)
-    assert install(name, part, tokenizer if name == "word_pieces" else model)
+    assert parts.install(name, part, tokenizer if name == "word_pieces" else model)
     model.load_bert_weights(weights)
-    theirs = load_tokenizer()(*LADDER, padding=True, return_tensors="pt")
-    yours = tokenizer(*LADDER)
+    theirs = load_tokenizer()(*parts.LADDER, padding=True, return_tensors="pt")
+    yours = tokenizer(*parts.LADDER)
     if name == "word_pieces":
         assert not torch.equal(yours["input_ids"], theirs["input_ids"])
         return
@@ -341,7 +332,7 @@ part = weights
 def test_the_page_has_what_it_draws_and_says():
     assert corners("M300 222H146V349H168") == [(300, 222), (146, 222), (146, 349), (168, 349)]
     assert corners("M0 5L0 10") == [(0, 5), (0, 10)]
-    assert DOES.keys() == PARTS.keys()
+    assert parts.DOES.keys() == parts.PARTS.keys()
     assert [can_draw(name) for name in ("Ada $x$ Łukasz", "Юлия", "李")] == [True, True, False]
 
 
@@ -350,7 +341,7 @@ def test_the_page_measures_the_readers_model(mine, divisor, agrees, capsys):
     mine.mkdir()
     (mine / "attention_weights.py").write_text(PART.format(divisor), "utf-8")
     texts = ["time flies <b>", "the hours pass quickly"]
-    drawing = save_page("Ada & Co", "It was too tired.", texts)
+    drawing = parts.save_page("Ada & Co", "It was too tired.", texts)
     page = (mine / "my_bert.html").read_text("utf-8")
     with Image.open(mine / "my_bert.png") as picture:
         assert picture.size == (1720, 1520)
@@ -370,14 +361,14 @@ def test_the_page_measures_the_readers_model(mine, divisor, agrees, capsys):
 
 
 def test_a_page_without_parts_or_with_odd_input(mine, capsys):
-    assert save_page("", "", []).names == []
+    assert parts.save_page("", "", []).names == []
     assert "None of the parts is yours yet" in capsys.readouterr().out
     mine.mkdir()
     (mine / "attention_weights.py").write_text(PART.format("query.size(-1)"), "utf-8")
-    save_page(None, None, None, None)
+    parts.save_page(None, None, None, None)
     page = (mine / "my_bert.html").read_text("utf-8")
     assert "1 of the 9 parts of this BERT is my own code" in page
     assert f"The model is all-MiniLM-L6-v2, on {date.today():%d %B %Y}." in page
-    assert "To show it to others: show_parts().save()" in repr(show_parts())
-    assert show_parts().save().names == ["attention_weights"]
+    assert "To show it to others: show_parts().save()" in repr(parts.show_parts())
+    assert parts.show_parts().save().names == ["attention_weights"]
     assert "no number differs from the official BERT" in (mine / "my_bert.html").read_text("utf-8")

@@ -13,7 +13,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import start_new_kernel
 
 from tests.helpers import ROOT
-from tests.kernels.plugin import FOLDER, KERNEL, WARM_UP, can_fork, running_server
+from tests.kernels.plugin import FOLDER, KERNEL, WARM_UP, can_fork
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="kernels are forked on Linux, where no GPU is in use")
 
@@ -32,13 +32,6 @@ def bare_server(tmp_path) -> Path:
     program = tmp_path / "bare.py"
     program.write_text(BARE)
     return program
-
-
-@pytest.fixture
-def folder(bare_server, monkeypatch):
-    with running_server(bare_server) as folder:
-        monkeypatch.setenv("JUPYTER_PATH", folder)
-        yield folder
 
 
 @contextmanager
@@ -76,22 +69,6 @@ def is_gone(pid: int) -> bool:
 
 
 PIDS = "(lambda os: [os.getppid(), os.getpid()])(__import__('os'))"
-
-
-def test_kernel_has_its_clients_environment_and_folder(folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("CHECKPOINT", "another")
-    state = "(lambda os: [os.getcwd(), os.environ['CHECKPOINT']])(__import__('os'))"
-    with started(cwd=str(tmp_path)) as (_, forked), started("python3", cwd=str(tmp_path)) as (_, ordinary):
-        assert evaluate(forked, state) == [str(tmp_path), "another"]
-        assert evaluate(forked, "__import__('sys').path") == evaluate(ordinary, "__import__('sys').path")
-
-
-def test_ordinary_kernel_starts_without_a_server(bare_server, monkeypatch):
-    bare_server.write_text("raise SystemExit('no server today')")
-    with running_server(bare_server) as folder:
-        monkeypatch.setenv("JUPYTER_PATH", folder)
-        with started() as (_, client):
-            assert evaluate(client, PIDS)[0] == os.getpid()
 
 
 # a run that starts a server and a kernel, prints their process ids, and waits

@@ -133,15 +133,12 @@ def test_copy_without_address_prints_the_remedy(tmp_path):
     assert printed.count(REMEDY) == 2
 
 
-@pytest.mark.parametrize(
-    ("address", "variables", "wanted"),
-    [
-        (Address("ada/encoder", "v1.0"), {}, "https://github.com/ada/encoder/archive/v1.0.zip"),
-        (Address("ada/encoder"), {"SERIES": "./mine.zip"}, "./mine.zip"),
-        (None, {"SERIES": "./mine.zip"}, "./mine.zip"),
-        (None, {}, "encoder-main.zip"),
-    ],
-)
+@pytest.mark.parametrize(("address", "variables", "wanted"), [
+    (Address("ada/encoder", "v1.0"), {}, "https://github.com/ada/encoder/archive/v1.0.zip"),
+    (Address("ada/encoder"), {"SERIES": "./mine.zip"}, "./mine.zip"),
+    (None, {"SERIES": "./mine.zip"}, "./mine.zip"),
+    (None, {}, "encoder-main.zip"),
+])  # fmt: skip
 def test_set_up_installs_once_from_the_first_place_it_finds(tmp_path, address, variables, wanted):
     """The variable, the address, or a file next to the notebook, in this order."""
     printed, noted = run_twice(tmp_path, address, {"encoder-main.zip": OURS}, **variables)
@@ -149,19 +146,16 @@ def test_set_up_installs_once_from_the_first_place_it_finds(tmp_path, address, v
     assert printed.count("True started") == 2
 
 
-@pytest.mark.parametrize(
-    ("neighbours", "wanted"),
-    [
-        ({"Ada_homework.zip": OTHER, WHEEL.format("1.1.0"): b""}, WHEEL.format("1.1.0")),
-        ({WHEEL.format("1.9.0"): b"", WHEEL.format("1.10.0"): b"", "a.zip": OTHER}, WHEEL.format("1.10.0")),
-        ({"encoder-main.zip": OURS, "encoder-main (1).zip": OURS}, "encoder-main (1).zip"),  # the later download
-        ({"encoder-1.2.0.zip": OURS, WHEEL.format("1.1.0"): b""}, "encoder-1.2.0.zip"),
-        ({"encoder-main.zip": OURS, WHEEL.format("1.1.0"): b"", "torch-9-any.whl": b""}, WHEEL.format("1.1.0")),
-        ({WHEEL.format("1.1.0").replace("any", "any (1)"): b"", "our copy.zip": OURS}, "our copy.zip"),
-        ({"Ada_homework.zip": OTHER, "torch-2.13.0-py3-none-any.whl": OTHER, "data.zip": b"cut off"}, None),
-        ({"anatomy.zip": OTHER, "anatomy_of_a_transformer_encoder.zip": b"", "x.whl": OURS, "notes.txt": OURS}, None),
-    ],
-)
+@pytest.mark.parametrize(("neighbours", "wanted"), [
+    ({"Ada_homework.zip": OTHER, WHEEL.format("1.1.0"): b""}, WHEEL.format("1.1.0")),
+    ({WHEEL.format("1.9.0"): b"", WHEEL.format("1.10.0"): b"", "a.zip": OTHER}, WHEEL.format("1.10.0")),
+    ({"encoder-main.zip": OURS, "encoder-main (1).zip": OURS}, "encoder-main (1).zip"),  # the later download
+    ({"encoder-1.2.0.zip": OURS, WHEEL.format("1.1.0"): b""}, "encoder-1.2.0.zip"),
+    ({"encoder-main.zip": OURS, WHEEL.format("1.1.0"): b"", "torch-9-any.whl": b""}, WHEEL.format("1.1.0")),
+    ({WHEEL.format("1.1.0").replace("any", "any (1)"): b"", "our copy.zip": OURS}, "our copy.zip"),
+    ({"Ada_homework.zip": OTHER, "torch-2.13.0-py3-none-any.whl": OTHER, "data.zip": b"cut off"}, None),
+    ({"anatomy.zip": OTHER, "anatomy_of_a_transformer_encoder.zip": b"", "x.whl": OURS, "notes.txt": OURS}, None),
+])  # fmt: skip
 def test_set_up_installs_the_newest_file_of_the_series_and_no_other(tmp_path, neighbours, wanted):
     printed, noted = run_twice(tmp_path, None, neighbours)
     assert noted == [f"install --quiet {wanted}"] * bool(wanted)

@@ -11,9 +11,8 @@ from publish import slides, teaching
 from publish.notebooks import minutes
 from tests.helpers import ROOT, STARTS, kind_of
 
-TEXT, COURSE, SYLLABUS = (
-    (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("TEACHING", "COURSE", "SYLLABUS")
-)
+DOCS = ("TEACHING", "COURSE", "SYLLABUS")
+TEXT, COURSE, SYLLABUS = ((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in DOCS)
 README = (ROOT / "README.md").read_text("utf-8")
 UNITS = teaching.units()
 NOTEBOOKS = {path.name[:2]: path.name for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
@@ -68,62 +67,6 @@ def test_the_numbered_series_is_what_readme_counts():
     }
     numbered = [numbers for name, (*_, numbers) in series.items() if name in NOTEBOOKS.values()]
     assert sorted(number for numbers in numbered for number in numbers) == sorted(NUMBERS)
-
-
-ROWS = {f"{number:02}_a.ipynb": (60, 90, {f"{number}.1", f"{number}.2"}) for number in range(12)}
-TABLE = "\n".join(f"| [{name[:2]} A](notebooks/{name}) | do it | 1 / 2 |" for name in ROWS)
-PAGE = f"before\n{teaching.START}\nAll 3 notebooks\n{teaching.END}\n\n{TABLE}\n"
-
-
-def test_readme_is_generated_between_its_markers():
-    page = teaching.update_readme(PAGE, ROWS)
-    assert page.startswith(
-        f"before\n{teaching.START}\nAll 12 notebooks take 12 hours to read, 18 with their 24 exercises. "
-    )
-    assert "The core, 00 to 09, takes 10 hours to read, 15 with exercises.\n" in page
-    assert page.count("| do it | 60 / 90 |") == 12
-    assert teaching.update_readme(page, ROWS) == page
-
-
-@pytest.mark.parametrize(
-    ("text", "series"),
-    [
-        (PAGE, ROWS | {"12_a.ipynb": (1, 2, set())}),  # a notebook more than rows
-        (PAGE, dict(list(ROWS.items())[1:])),
-        (PAGE.replace("| 1 / 2 |", "| - |", 1), ROWS),
-        (PAGE + TABLE, ROWS),
-        (PAGE.replace(teaching.START, ""), ROWS),
-        (PAGE + teaching.END, ROWS),
-        (PAGE + teaching.START, ROWS),
-    ],
-)
-def test_readme_that_does_not_fit_the_series_is_refused(text, series):
-    with pytest.raises(ValueError, match="README needs"):
-        teaching.update_readme(text, series)
-
-
-SMALL = """### Unit 1 · [07](../notebooks/07_attention_views.ipynb)
-
-*9 min the notebook · 9 exercise 7.2 in pairs · 9 to spare*
-
-- **Two links to look for** (9): hover (of course)
-- ◇ **The head view: one head** (9): numbers
-
-**Ask.** Why?
-"""
-
-
-def test_a_unit_is_read_and_updated():
-    (unit,) = teaching.units(SMALL)
-    assert (unit.notebooks, unit.exercises, unit.talk) == (["07"], ["7.2"], ["**Ask.** Why?"])
-    (first, taken), (second, optional) = teaching.rehearse(unit)
-    assert (first.if_there_is_time, second.if_there_is_time, second.text) == (False, True, "numbers")
-    assert teaching.to_spare(unit) == 90 - round(taken + 18 + 15)
-    fresh = teaching.update_course(SMALL)
-    assert f"*{round(taken + optional)} min the notebook · 15 exercise 7.2 in pairs · " in fresh
-    assert f"- **Two links to look for** ({round(taken)}): hover (of course)" in fresh
-    with pytest.raises(ValueError, match="'Whose' is the heading of 0 sections"):
-        teaching.starts(teaching.read("00").cells, "Whose")
 
 
 @every_unit

@@ -14,9 +14,8 @@ from tests.helpers import skip_or_fail
 
 ROOT = badges.ROOT
 ADA = Address("ada/encoder", "v1.0")
-NOTEBOOK, PROOFS, SOLUTIONS = (
-    f"notebooks/{name}.ipynb" for name in ("00_overview", "proofs/00_proofs", "solutions/00_solutions")
-)
+NOTEBOOK, PROOFS = "notebooks/00_overview.ipynb", "notebooks/proofs/00_proofs.ipynb"
+SOLUTIONS = "notebooks/solutions/00_solutions.ipynb"
 NAMES = [*badges.ADDRESS_PATTERNS, NOTEBOOK, PROOFS, SOLUTIONS]
 HELD = {
     "pyproject.toml": 'Repository = "https://github.com/{}/tree/{}"',
@@ -76,14 +75,10 @@ def test_copy_without_address_shows_none(copy):
         assert "Open in Colab" not in text
 
 
-@pytest.mark.parametrize(
-    ("url", "slug"),
-    [
-        ("https://github.com/ada/encoder.git", "ada/encoder"),
-        ("https://github.com/ada/encoder/", "ada/encoder"),
-        ("git@github.com:ada/my.encoder.git\n", "ada/my.encoder"),
-    ],
-)
+@pytest.mark.parametrize(("url", "slug"), [
+    ("https://github.com/ada/encoder.git", "ada/encoder"), ("https://github.com/ada/encoder/", "ada/encoder"),
+    ("git@github.com:ada/my.encoder.git\n", "ada/my.encoder"),
+])  # fmt: skip
 def test_remote_slug_of_github_addresses(url, slug):
     assert badges.remote_slug(url) == slug
 
@@ -132,13 +127,10 @@ def test_clone_gets_its_address_and_can_remove_it(copy, tmp_path):
     assert make_badges(fork).stdout == "no remote, so no address: 0 files changed\n"
 
 
-@pytest.mark.parametrize(
-    ("remote", "arguments", "words"),
-    [
-        ("/srv/encoder.git", (), "the remote '/srv/encoder.git' is not on GitHub: correct it with git remote set-url"),
-        ("https://github.com/ada/e", ("--ref", "a/b"), "the branch or tag 'a/b' cannot be used in a badge: choose"),
-    ],
-)
+@pytest.mark.parametrize(("remote", "arguments", "words"), [
+    ("/srv/encoder.git", (), "the remote '/srv/encoder.git' is not on GitHub: correct it with git remote set-url"),
+    ("https://github.com/ada/e", ("--ref", "a/b"), "the branch or tag 'a/b' cannot be used in a badge: choose"),
+])  # fmt: skip
 def test_unusable_remote_or_ref_is_reported(copy, remote, arguments, words):
     done = make_badges(copy, *arguments, remote=remote)
     assert done.returncode == 1

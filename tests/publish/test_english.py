@@ -24,14 +24,11 @@ HABITS = {
 TESTED = "attention classifier compiled decoder embeddings encoder encoder_layer evaluation masked_lm modernbert"
 TESTED += " packing pretraining search statistics token_labels tokenization training"
 SCANNED = ["*.md", "docs/*.md", "views/*.md", "utils/data/*.md", "*.toml", "Makefile", ".github/**/*.yml", "*.cff"]
-SCANNED += [
-    f"{folder}/**/*.py" for folder in ("utils", "views", "explorer", "exercises", "scripts", "publish", "benchmarks")
-]
-SCANNED += [
-    f"{folder}/*.{kind}" for folder in ("explorer/**", "publish/web/**") for kind in ("js", "css", "html", "j2")
-]
+PACKAGES = ("utils", "views", "explorer", "exercises", "scripts", "publish", "benchmarks")
+SCANNED += [f"{folder}/**/*.py" for folder in PACKAGES]
+SCANNED += [f"{place}/*.{kind}" for place in ("explorer/**", "publish/web/**") for kind in ("js", "css", "html", "j2")]
 SCANNED += ["views/*.toml", *(f"tests/reference/test_{name}.py" for name in TESTED.split())]
-SCANNED += [f"tests/{name}.py" for name in ("conftest", "helpers", "progress", "texts", "slow/*", "browser/[!t]*")]
+SCANNED += [f"tests/{name}.py" for name in ("conftest", "helpers", "texts", "slow/*", "browser/[!t]*")]
 FILES = sorted({path for pattern in SCANNED for path in ROOT.glob(pattern)})
 # Quotations: headings, sentences, goals and open questions of notebooks, messages, and the sentences of an exercise.
 QUOTED = re.compile(

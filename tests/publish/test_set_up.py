@@ -133,20 +133,17 @@ def test_pip_installs_if_uv_is_missing_or_fails(project, phase):
     assert done.stdout.count("Installing with pip") == 1
 
 
-@pytest.mark.parametrize(
-    ("target", "checkpoint", "wanted"),
-    [
-        ("lab", "mybert", "{project}/mybert"),
-        ("pytest", "./mybert/", "{project}/mybert"),
-        ("lab", "my bert (2)", "{project}/my bert (2)"),
-        ("lab", "./a  b/c", "{project}/a  b/c"),
-        ("lab", "it's $HOME `touch ran` $(touch ran)", "{project}/it's $HOME `touch ran` $(touch ran)"),
-        ("lab", "{project}/my bert (2)", "{project}/my bert (2)"),
-        ("lab", "~/my bert", "~/my bert"),  # Python expands it
-        ("lab", "bert-base-uncased", "bert-base-uncased"),
-        ("lab", "o'b/$(touch ran)", "o'b/$(touch ran)"),
-    ],
-)
+@pytest.mark.parametrize(("target", "checkpoint", "wanted"), [
+    ("lab", "mybert", "{project}/mybert"),
+    ("pytest", "./mybert/", "{project}/mybert"),
+    ("lab", "my bert (2)", "{project}/my bert (2)"),
+    ("lab", "./a  b/c", "{project}/a  b/c"),
+    ("lab", "it's $HOME `touch ran` $(touch ran)", "{project}/it's $HOME `touch ran` $(touch ran)"),
+    ("lab", "{project}/my bert (2)", "{project}/my bert (2)"),
+    ("lab", "~/my bert", "~/my bert"),  # Python expands it
+    ("lab", "bert-base-uncased", "bert-base-uncased"),
+    ("lab", "o'b/$(touch ran)", "o'b/$(touch ran)"),
+])  # fmt: skip
 @pytest.mark.parametrize("form", ["environment", "command line"])
 def test_checkpoint_folder_is_relative_to_the_root(project, form, target, checkpoint, wanted):
     """Kernels start in notebooks/, so a relative path is made absolute; a name on the Hub is unchanged."""
@@ -164,22 +161,13 @@ def test_checkpoint_folder_is_relative_to_the_root(project, form, target, checkp
     assert not (project / "ran").exists()
 
 
-@pytest.mark.parametrize(
-    ("goals", "mine", "wanted"),
-    [
-        ("lab", None, {"lab": ""}),
-        ("lab", "parts of mine", {"lab": "parts of mine"}),
-        ("lab", "off", {"lab": "off"}),
-        ("cpu-torch lab", None, {"lab": ""}),
-        ("lab cpu-torch", "~/$mine", {"lab": "~/$mine"}),
-        ("-j2 cpu-torch lab", None, {"lab": ""}),
-        ("-j2 lab ARGS=--no-browser", None, {"lab": ""}),
-        ("test", None, {"pytest": "off"}),
-        ("quick", "parts", {"pytest": "off"}),
-        ("lab test", "parts", {"lab": "parts", "pytest": "off"}),
-        ("test lab", None, {"lab": "", "pytest": "off"}),
-    ],
-)
+@pytest.mark.parametrize(("goals", "mine", "wanted"), [
+    ("lab", None, {"lab": ""}), ("lab", "parts of mine", {"lab": "parts of mine"}), ("lab", "off", {"lab": "off"}),
+    ("cpu-torch lab", None, {"lab": ""}), ("lab cpu-torch", "~/$mine", {"lab": "~/$mine"}),
+    ("-j2 cpu-torch lab", None, {"lab": ""}), ("-j2 lab ARGS=--no-browser", None, {"lab": ""}),
+    ("test", None, {"pytest": "off"}), ("quick", "parts", {"pytest": "off"}),
+    ("lab test", "parts", {"lab": "parts", "pytest": "off"}), ("test lab", None, {"lab": "", "pytest": "off"}),
+])  # fmt: skip
 def test_readers_parts_run_in_lab_only(project, goals, mine, wanted):
     process = make(project, *goals.split(), **({} if mine is None else {"MINE": mine}))
     assert process.wait(timeout=20) == 0
@@ -219,13 +207,10 @@ echo "$@" >> calls
 """
 
 
-@pytest.mark.parametrize(
-    ("target", "version", "right"),
-    [
-        *(("lab", version, right) for version, right in {"3, 11": True, "3, 14": True, "3, 15": False}.items()),
-        *((target, "3, 10", False) for target in ("lab", "test", "cpu-torch")),
-    ],
-)
+@pytest.mark.parametrize(("target", "version", "right"), [
+    *(("lab", version, right) for version, right in {"3, 11": True, "3, 14": True, "3, 15": False}.items()),
+    *((target, "3, 10", False) for target in ("lab", "test", "cpu-torch")),
+])  # fmt: skip
 def test_unsupported_python_is_reported_before_installing(project, target, version, right):
     (project / "python").write_text(OTHER_VERSION.format(python=sys.executable, version=version))
     command = ["make", f"PYTHON={project / 'python'}", target]

@@ -44,16 +44,8 @@ def dead_links(folder: Path) -> list[str]:
 def test_copy_has_only_what_students_run(copy):
     """Solutions, teachers' and developers' files and the git history are left out."""
     folders = {"notebooks", "exercises", "scripts", "utils", "views", ".binder"}
-    files = {
-        "README.md",
-        "AGENTS.md",
-        "Makefile",
-        "pyproject.toml",
-        "requirements.txt",
-        "constraints.txt",
-        "LICENSE",
-        ".gitignore",
-    }
+    files = {"README.md", "AGENTS.md", "Makefile", "LICENSE", ".gitignore"}
+    files |= {"pyproject.toml", "requirements.txt", "constraints.txt"}
     assert {path.name for path in copy.iterdir()} == folders | files
     assert not [path for path in copy.rglob("*") if "solutions" in path.name]
     words = "\n".join(texts(copy).values())
@@ -120,25 +112,26 @@ def test_colabs_assistant_is_off_unless_wanted(copy, tmp_path):
             assert nbformat.read(path, 4).metadata["colab"]["generative_ai_disabled"] is is_off
 
 
-def test_write_copy_refuses_existing_folder(copy):
+def test_write_copy_refuses_existing_folder_and_leaves_no_part(copy, tmp_path, monkeypatch):
     with pytest.raises(FileExistsError, match="exists: remove it, or name another folder"):
         write_copy(copy)
+    monkeypatch.setattr("publish.student.without_solutions", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_copy(tmp_path / "copy")
+    assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("What is lost? ([an answer](solutions/03_solutions.ipynb))", "What is lost?"),
-        ("Why? Think, then compare with [ours](solutions/03_solutions.ipynb#a).\n\nSo.", "Why?\n\nSo."),
-        ("Three sentences. ([an answer](solutions/a.ipynb), with others)", "Three sentences."),
-        ("Read it in [a page](../microbert.py): one BERT. Then go on.", "Then go on."),
-        ("(Stuck? Read our version, and close it. Or go on: ours fills in.)", "(Stuck? Or go on: ours fills in.)"),
-        ("So we [recorded](../benchmarks/records/labels.py) five (3,000 texts).", "So we recorded five (3,000 texts)."),
-        ("(Not tried there. [Benchmark](../benchmarks/results.md))", "(Not tried there.)"),
-        ("[the guide](../docs/TEACHING.md)", "the guide"),
-        ("[the data](../utils/data/README.md) and [a script](../scripts/fine_tune.py)", None),
-        ("([the next](04_multi_head_attention.ipynb)) [a](https://example.org/solutions/)", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("What is lost? ([an answer](solutions/03_solutions.ipynb))", "What is lost?"),
+    ("Why? Think, then compare with [ours](solutions/03_solutions.ipynb#a).\n\nSo.", "Why?\n\nSo."),
+    ("Three sentences. ([an answer](solutions/a.ipynb), with others)", "Three sentences."),
+    ("Read it in [a page](../microbert.py): one BERT. Then go on.", "Then go on."),
+    ("(Stuck? Read our version, and close it. Or go on: ours fills in.)", "(Stuck? Or go on: ours fills in.)"),
+    ("So we [recorded](../benchmarks/records/labels.py) five (3,000 texts).", "So we recorded five (3,000 texts)."),
+    ("(Not tried there. [Benchmark](../benchmarks/results.md))", "(Not tried there.)"),
+    ("[the guide](../docs/TEACHING.md)", "the guide"),
+    ("[the data](../utils/data/README.md) and [a script](../scripts/fine_tune.py)", None),
+    ("([the next](04_multi_head_attention.ipynb)) [a](https://example.org/solutions/)", None),
+])  # fmt: skip
 def test_strip_dead_links(text, expected):
     assert strip_dead_links(text, ROOT / "notebooks", ROOT) == (expected or text)

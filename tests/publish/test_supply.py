@@ -111,14 +111,11 @@ def imported(program: str) -> set[str]:
     return {module.partition(".")[0] for module in modules}
 
 
-@pytest.mark.parametrize(
-    ("folders", "files"),
-    [
-        (READER, ["requirements.txt"]),
-        (READER, ["pyproject.toml"]),
-        ([*PROGRAMS, "tests"], ["requirements.txt", "requirements-dev.txt"]),
-    ],
-)
+@pytest.mark.parametrize(("folders", "files"), [
+    (READER, ["requirements.txt"]),
+    (READER, ["pyproject.toml"]),
+    ([*PROGRAMS, "tests"], ["requirements.txt", "requirements-dev.txt"]),
+])  # fmt: skip
 def test_imported_packages_are_installed(folders, files):
     """Readers get all imports of notebooks and utils, on Colab too, and contributors all other imports."""
     needed = versions(requirements()) if files == ["pyproject.toml"] else {}

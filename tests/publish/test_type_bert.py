@@ -52,14 +52,11 @@ def test_every_answer_is_judged():
     assert checks.is_intact()
 
 
-@pytest.mark.parametrize(
-    ("gap", "body", "line", "words"),
-    [
-        ("dot", "total = 0\nfor x in a:\n    total += y\nreturn total", 3, "NameError: name 'y' is not defined"),
-        ("norm", "for vector in x:\nresult.append(1)", 2, "after 'for' statement on line 1"),
-        ("encode", "x = 1\nreturn encoder_layer(x, model, 'encoder.layer.{layer}')", 2, "KeyError"),
-    ],
-)
+@pytest.mark.parametrize(("gap", "body", "line", "words"), [
+    ("dot", "total = 0\nfor x in a:\n    total += y\nreturn total", 3, "NameError: name 'y' is not defined"),
+    ("norm", "for vector in x:\nresult.append(1)", 2, "after 'for' statement on line 1"),
+    ("encode", "x = 1\nreturn encoder_layer(x, model, 'encoder.layer.{layer}')", 2, "KeyError"),
+])  # fmt: skip
 def test_an_error_has_the_readers_line(gap, body, line, words):
     found = checks.judge(SOURCE, gap, body)
     assert found["line"] == line

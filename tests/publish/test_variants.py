@@ -47,9 +47,8 @@ def count(module: nn.Module) -> int:
 @every_draw
 def test_shapes_and_counts_are_those_of_our_modules(seed):
     of, found = asked("shapes", seed)
-    query, key, value = (
-        torch.zeros(of["B"], *size) for size in ((of["S"], of["D"]), (of["T"], of["D"]), (of["T"], of["W"]))
-    )
+    sizes = (of["S"], of["D"]), (of["T"], of["D"]), (of["T"], of["W"])
+    query, key, value = (torch.zeros(of["B"], *size) for size in sizes)
     context, weights = scaled_dot_product_attention(query, key, value)
     assert found == f"{tuple(weights.shape)} and {tuple(context.shape)}"
     assert len({of["B"], of["S"], of["T"]}) == 3, "a wrong answer would be right"
@@ -200,14 +199,11 @@ def test_each_student_has_the_same_numbers_again_and_not_those_of_others(tmp_pat
         assert f"|  | {' | '.join(NAMES)} |" in first
 
 
-@pytest.mark.parametrize(
-    ("words", "remedy"),
-    [
-        (["paper", SECRET, "nowhere"], "needs a file with the name of a student in each line, not nowhere"),
-        (["written", SECRET], "needs a file with the name of a student in each line"),
-        (["exam", "short"], "the secret needs at least 12 characters that only you know"),
-    ],
-)
+@pytest.mark.parametrize(("words", "remedy"), [
+    (["paper", SECRET, "nowhere"], "needs a file with the name of a student in each line, not nowhere"),
+    (["written", SECRET], "needs a file with the name of a student in each line"),
+    (["exam", "short"], "the secret needs at least 12 characters that only you know"),
+])  # fmt: skip
 def test_a_missing_file_or_secret_is_named(monkeypatch, capsys, words, remedy):
     with pytest.raises(SystemExit) as ended:
         run(monkeypatch, capsys, *words)

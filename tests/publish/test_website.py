@@ -16,32 +16,26 @@ GITHUB = "https://github.com/ada/encoder/blob/v1"
 code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("[next](04_x.ipynb) and [way](#goals)", "[next](04_x.ipynb) and [way](#goals)"),
-        ("[gone](05_y.ipynb#goals)", f"[gone]({GITHUB}/notebooks/05_y.ipynb#goals)"),
-        ("[`utils`](../utils)", f"[`utils`]({GITHUB}/utils)"),
-        ("![a](images/a.svg)", "![a](images/a.svg)"),
-        ("[![a](images/a.svg)](https://a.b/c)", "[![a](images/a.svg)](https://a.b/c)"),
-        ("![Open in Colab](https://a.b/c.svg)", "Open in Colab"),
-        ("[a](mailto:a@b.c)", "[a](mailto:a@b.c)"),
-    ],
-)
+@pytest.mark.parametrize(("source", "expected"), [
+    ("[next](04_x.ipynb) and [way](#goals)", "[next](04_x.ipynb) and [way](#goals)"),
+    ("[gone](05_y.ipynb#goals)", f"[gone]({GITHUB}/notebooks/05_y.ipynb#goals)"),
+    ("[`utils`](../utils)", f"[`utils`]({GITHUB}/utils)"),
+    ("![a](images/a.svg)", "![a](images/a.svg)"),
+    ("[![a](images/a.svg)](https://a.b/c)", "[![a](images/a.svg)](https://a.b/c)"),
+    ("![Open in Colab](https://a.b/c.svg)", "Open in Colab"),
+    ("[a](mailto:a@b.c)", "[a](mailto:a@b.c)"),
+])  # fmt: skip
 def test_relink_leads_to_pages_or_the_repository(monkeypatch, source, expected):
     monkeypatch.setattr(website, "current", lambda: Address("ada/encoder", "v1"))
     assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == expected
 
 
-@pytest.mark.parametrize(
-    ("source", "described"),
-    [
-        ('bars(title="A title")', "A title"),
-        ('ax.set(title=f"Layer {layer}", xlabel="depth")', "Layer …"),
-        ('curves(rows, xlabel="depth", ylabel="length")', "Figure to “Residuals”; depth; length"),
-        ("draw(rows)", "Figure to “Residuals”"),
-    ],
-)
+@pytest.mark.parametrize(("source", "described"), [
+    ('bars(title="A title")', "A title"),
+    ('ax.set(title=f"Layer {layer}", xlabel="depth")', "Layer …"),
+    ('curves(rows, xlabel="depth", ylabel="length")', "Figure to “Residuals”; depth; length"),
+    ("draw(rows)", "Figure to “Residuals”"),
+])  # fmt: skip
 def test_alt_text_is_the_title_or_the_heading(tmp_path, source, described):
     drawn = code(source, outputs=[nbformat.v4.new_output("display_data", {"image/png": ""})])
     cells = [text("# Title"), text("Words.\n\n### Residuals\n\nMore words."), drawn]
@@ -68,10 +62,16 @@ def test_a_copy_is_stale_after_a_change_of_its_code(tmp_path, monkeypatch, chang
 
 
 def test_a_new_site_keeps_slides_and_book(tmp_path):
+    """A site that cannot be copied to its end changes nothing."""
     for name in ("site/slides/03.html", "site/book/a.pdf", "site/old/a.html", "site/old.html", "new/index.html"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     website.replace_site(tmp_path / "site", tmp_path / "new")
+    (tmp_path / "new" / "index.html").write_text("newer", "utf-8")
+    (tmp_path / "new" / "lost.html").symlink_to("nowhere")
+    with pytest.raises(OSError, match=r"lost\.html"):
+        website.replace_site(tmp_path / "site", tmp_path / "new")
+    assert not (tmp_path / "site" / "index.html").read_text("utf-8")
     assert sorted(path.name for path in (tmp_path / "site").rglob("*.*")) == ["03.html", "a.pdf", "index.html"]
 
 

@@ -95,16 +95,13 @@ def test_weights_that_differ_from_softmax_raise(tokenizer, monkeypatch):
         neuron_view(model, tokenizer, TEXT)
 
 
-@pytest.mark.parametrize(
-    ("family", "settings", "message"),
-    [
-        ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 positions for 8 × 8 tokens"),
-        ("fnet", ENCODER, "a fnet returns no attention weights"),
-        ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100}, "a mamba returns no attention"),
-        ("canine", ENCODER, "a canine reads no token ids"),
-        ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no token ids .* pass its pixel_values"),
-    ],
-)
+@pytest.mark.parametrize(("family", "settings", "message"), [
+    ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 positions for 8 × 8 tokens"),
+    ("fnet", ENCODER, "a fnet returns no attention weights"),
+    ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100}, "a mamba returns no attention"),
+    ("canine", ENCODER, "a canine reads no token ids"),
+    ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no token ids .* pass its pixel_values"),
+])  # fmt: skip
 def test_models_without_drawable_weights_raise(family, settings, message, tokenizer):
     model = sharp_model(family, settings)
     for draw in (head_view, model_view, neuron_view):
@@ -193,11 +190,7 @@ def test_views_leave_the_model_unchanged(family, error, implementation, tokenize
     next(model.children()).eval()
     model.set_attn_implementation("sdpa")
     before = state_of(model)
-    draw = (
-        (lambda: head_view(model, tokenizer, TEXT, "w1"))
-        if family == "t5"
-        else (lambda: neuron_view(model, tokenizer, TEXT))
-    )
+    draw, pair = (head_view, ["w1"]) if family == "t5" else (neuron_view, [])
     stopped = []
 
     def fail(*_):
@@ -208,12 +201,12 @@ def test_views_leave_the_model_unchanged(family, error, implementation, tokenize
             raise RuntimeError("stop")
 
     if error is None:
-        draw()
+        draw(model, tokenizer, TEXT, *pair)
     elif (family, implementation) != ("t5", any_model.RECORDER):  # of which there is only one reading
         layer = [module for module in model.modules() if isinstance(module, torch.nn.Linear)][3]
         hook = layer.register_forward_hook(fail)
         with pytest.raises(error):
-            draw()
+            draw(model, tokenizer, TEXT, *pair)
         hook.remove()
         assert stopped == [error]
     assert state_of(model) == before
@@ -384,22 +377,11 @@ def test_sentencepiece_marks_and_bytes(tokenizer):
     assert [token.strip() for token in panel["left_text"]] == ["I", "call", "ed", "\\n", "␣", "é·1", "é·2"]
 
 
-@pytest.mark.parametrize(
-    ("token", "shown"),
-    [
-        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
-        ("\u202eabc", "\\u202eabc"),  # which turns what follows
-        ("\u200b", "\\u200b"),
-        ("\u200d", "\\u200d"),
-        ("می\u200cخواهم", "می\u200cخواهم"),
-        ("\n\n", "\\n\\n"),
-        ("  ", "␣␣"),
-        ("▁", "␣"),
-        (" the", " the"),
-        ("שלום", "שלום"),
-        ("</script>", "</script>"),
-    ],
-)
+@pytest.mark.parametrize(("token", "shown"), [
+    ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"), ("\u202eabc", "\\u202eabc"),  # which turns what follows
+    ("\u200b", "\\u200b"), ("\u200d", "\\u200d"), ("می\u200cخواهم", "می\u200cخواهم"), ("\n\n", "\\n\\n"), ("  ", "␣␣"),
+    ("▁", "␣"), (" the", " the"), ("שלום", "שלום"), ("</script>", "</script>"),
+])  # fmt: skip
 def test_invisible_characters_are_escaped(token, shown):
     assert visible(token) == shown
 
@@ -489,10 +471,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
         ([TEXT, "--view", "path", "--pair", "w1"], "the path view shows one text: leave out --pair"),
         ([TEXT, "--view", "neuron", "--words"], "which belong to pieces: leave out --words"),
-        (
-            [TEXT, "--view", "head", "--token", "w1", "--other", "w2"],
-            "only the sentence view takes --token and --other",
-        ),
+        ([TEXT, "--view", "head", "--token", "w1", "--other", "w2"], "only the sentence view takes --token and"),
         ([TEXT, *of_model, "--view", "sentence", "--token", "w99"], "token='w99' is not among the tokens of the text"),
     ):
         with pytest.raises(SystemExit) as stopped:

@@ -6,13 +6,7 @@ from torch.nn import functional as F
 from transformers import BertConfig
 
 from tests.helpers import SMALL
-from utils.attention import (
-    AttentionHead,
-    MultiHeadAttention,
-    compute_attention_weights,
-    extend_attention_mask,
-    scaled_dot_product_attention,
-)
+from utils.attention import AttentionHead, MultiHeadAttention, compute_attention_weights, scaled_dot_product_attention
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
 
@@ -28,16 +22,6 @@ def attention() -> MultiHeadAttention:
     return MultiHeadAttention(BertConfig(**SMALL)).eval()
 
 
-def test_attention_equals_a_calculation_by_hand():
-    query, key = torch.tensor([[2.0, 0.0, 0.0, 0.0]]), torch.eye(4)[:2]
-    value = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    weights = torch.tensor([[2.0, 0.0]]).div(2).softmax(-1)  # a score of 2, divided by √4
-    context, found = scaled_dot_product_attention(query, key, value)
-    assert torch.allclose(found, weights)
-    assert torch.allclose(context, weights)
-    assert torch.equal(compute_attention_weights(query, key), found)
-
-
 @pytest.mark.parametrize("mask", [None, MASK[:, None, :]])
 def test_attention_equals_that_of_torch(hidden_states, mask):
     query, key, value = hidden_states, hidden_states.flip(1), hidden_states + 1
@@ -49,9 +33,8 @@ def test_attention_equals_that_of_torch(hidden_states, mask):
 
 
 def test_attention_takes_other_queries_than_keys(hidden_states):
-    context, weights = scaled_dot_product_attention(
-        hidden_states[:, :1], hidden_states, hidden_states[..., :3], torch.tensor([1, 1, 1, 0])
-    )
+    states, mask = hidden_states, torch.tensor([1, 1, 1, 0])
+    context, weights = scaled_dot_product_attention(states[:, :1], states, states[..., :3], mask)
     assert (context.shape, weights.shape) == ((2, 1, 3), (2, 1, 4))
     assert not weights[..., 3].any()
 
@@ -74,22 +57,6 @@ def test_head_equals_a_slice_of_all_heads(attention, hidden_states, mask):
         _, all_weights = attention(hidden_states, mask, output_attentions=True)
         assert torch.allclose(weights, all_weights[:, index], atol=1e-6)
         assert torch.allclose(context, weights @ attention.project(hidden_states)[2][:, index], atol=1e-6)
-
-
-@pytest.mark.parametrize("mask", [None, MASK])
-def test_fused_attention_equals_the_formula(attention, hidden_states, mask):
-    fused, nothing = attention(hidden_states, mask)
-    eager, weights = attention(hidden_states, mask, output_attentions=True)
-    assert nothing is None
-    assert weights.shape == (2, 2, 4, 4)
-    assert torch.allclose(fused, eager, atol=1e-6)
-
-
-def test_batch_mask_hides_keys_from_every_head_and_query():
-    extended = extend_attention_mask(MASK, 2, 4)
-    assert extended.shape == (2, 1, 1, 4)
-    assert extended.dtype == torch.bool
-    assert torch.equal(extended[:, 0, 0], MASK.bool())
 
 
 @pytest.mark.parametrize("output_attentions", [False, True])

@@ -156,9 +156,11 @@ def test_inference_restores_mode_of_each_module(half_frozen, monkeypatch, name):
     before, inside = modes(half_frozen), []
     layer = type(half_frozen.encoder.layers[0])
     forward = layer.forward
-    monkeypatch.setattr(
-        layer, "forward", lambda self, *args, **options: inside.append(self.training) or forward(self, *args, **options)
-    )
+
+    def watched(self, *args, **options):
+        return inside.append(self.training) or forward(self, *args, **options)
+
+    monkeypatch.setattr(layer, "forward", watched)
     USES[name](half_frozen, tiny_tokenizer())
     assert inside == [False, False]
     assert modes(half_frozen) == before

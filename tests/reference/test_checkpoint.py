@@ -7,34 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from tokenizers import BertWordPieceTokenizer, Tokenizer
 from tokenizers.normalizers import NFD, NFKC, BertNormalizer, Lowercase, Prepend, Replace, Sequence, StripAccents
-from transformers import (
-    AutoModel,
-    BertConfig,
-    BertForMaskedLM,
-    BertForPreTraining,
-    BertModel,
-    MarianConfig,
-    MarianMTModel,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-)
 
 from tests.helpers import SMALL, TINY, tiny_tokenizer, write_vocabulary
 from utils.encoder import TransformerEncoder
 from utils.support import checkpoint
-from utils.support.checkpoint import (
-    DEFAULT_CHECKPOINT,
-    TOKENIZER_FILES,
-    checkpoint_name,
-    load_config,
-    load_official,
-    load_official_tokenizer,
-    load_reference_model,
-    load_tokenizer,
-)
 from utils.support.vocabulary import read_vocabulary
 from utils.tokenization import WordPieceTokenizer
 
@@ -46,7 +26,7 @@ PREFIXES = ("", "bert.", "model.")  # of a model within one with a head
 @pytest.fixture
 def folder(tmp_path):
     """Save a randomly initialised BERT with a vocabulary of 30 tokens."""
-    BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path)
+    transformers.BertModel(transformers.BertConfig(**SMALL)).save_pretrained(tmp_path)
     write_vocabulary(tmp_path, [*tiny_tokenizer(30).vocab])
     return tmp_path
 
@@ -64,6 +44,15 @@ def prefix_weights(folder, prefix: str) -> None:
     save_file({f"{prefix}{name}": weight for name, weight in weights.items()}, folder / "model.safetensors")
 
 
+def official(folder):
+    return checkpoint.load_official(folder, transformers.AutoModel)
+
+
+def edited(change):
+    """Return a function that applies `change` to the weights in a folder."""
+    return lambda folder: edit_weights(folder, change)
+
+
 def drop_pooler(weights: dict) -> None:
     for name in ("weight", "bias"):
         weights.pop(f"pooler.dense.{name}")
@@ -71,29 +60,29 @@ def drop_pooler(weights: dict) -> None:
 
 def test_embedded_checkpoint_is_the_default(monkeypatch):
     monkeypatch.delenv("CHECKPOINT", raising=False)
-    assert checkpoint_name() == DEFAULT_CHECKPOINT
-    config = load_config()
+    assert checkpoint.checkpoint_name() == checkpoint.DEFAULT_CHECKPOINT
+    config = checkpoint.load_config()
     assert (config.num_hidden_layers, config.num_attention_heads, config.hidden_size) == (6, 12, 384)
     assert config.vocab_size == len(WordPieceTokenizer.from_checkpoint().vocab) == 30522
 
 
 def test_environment_and_argument_choose_the_checkpoint(folder, monkeypatch):
     monkeypatch.setenv("CHECKPOINT", str(folder))
-    assert load_config().hidden_size == 8
+    assert checkpoint.load_config().hidden_size == 8
     assert TransformerEncoder.from_checkpoint().config.hidden_size == 8
-    assert load_config(DEFAULT_CHECKPOINT).hidden_size == 384
+    assert checkpoint.load_config(checkpoint.DEFAULT_CHECKPOINT).hidden_size == 384
 
 
 def test_folder_alone_loads_tokenizer_and_encoder(folder):
     tokenizer = WordPieceTokenizer.from_checkpoint(folder)
-    assert tokenizer.encode("A b") == load_tokenizer(folder).encode("A b") == [2, 5, 6, 3]
+    assert tokenizer.encode("A b") == checkpoint.load_tokenizer(folder).encode("A b") == [2, 5, 6, 3]
     assert (len(tokenizer.vocab), tokenizer.lowercase) == (30, True)
     assert not TransformerEncoder.from_checkpoint(folder).training
 
 
-@pytest.mark.parametrize("family", [BertForMaskedLM, BertForPreTraining])
+@pytest.mark.parametrize("family", [transformers.BertForMaskedLM, transformers.BertForPreTraining])
 def test_checkpoints_with_heads_load(tmp_path, family):
-    model = family(BertConfig(**SMALL))
+    model = family(transformers.BertConfig(**SMALL))
     model.save_pretrained(tmp_path)
     encoder = TransformerEncoder.from_checkpoint(str(tmp_path))
     wanted = model.bert.embeddings.word_embeddings.weight
@@ -101,28 +90,26 @@ def test_checkpoints_with_heads_load(tmp_path, family):
 
 
 def test_unsupported_model_type_is_rejected(tmp_path):
-    RobertaConfig().save_pretrained(tmp_path)
-    for load in (load_config, load_reference_model, load_tokenizer, TransformerEncoder.from_checkpoint):
+    transformers.RobertaConfig().save_pretrained(tmp_path)
+    loads = (checkpoint.load_config, checkpoint.load_reference_model, checkpoint.load_tokenizer)
+    for load in (*loads, TransformerEncoder.from_checkpoint):
         with pytest.raises(ValueError, match=r'model_type="roberta", which is not supported here'):
             load(str(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("files", "remedy"),
-    [
-        ({"checkpoint": "bert"}, r"use \S+checkpoint"),  # as scripts/pretrain.py writes it
-        ({"snapshots/1f2e": "bert", "1_Pooling": None}, r"use \S+1f2e"),  # as the Hub's cache has it
-        ({"0_Transformer": "bert", "1_Pooling": None}, r"use \S+0_Transformer"),
-        ({"one": "bert", "two/three": "gpt2"}, r"use \S+one or \S+three"),
-        ({"1_Pooling": None}, r"use the embedded .*"),
-    ],
-)
+@pytest.mark.parametrize(("files", "remedy"), [
+    ({"checkpoint": "bert"}, r"use \S+checkpoint"),  # as scripts/pretrain.py writes it
+    ({"snapshots/1f2e": "bert", "1_Pooling": None}, r"use \S+1f2e"),  # as the Hub's cache has it
+    ({"0_Transformer": "bert", "1_Pooling": None}, r"use \S+0_Transformer"),
+    ({"one": "bert", "two/three": "gpt2"}, r"use \S+one or \S+three"),
+    ({"1_Pooling": None}, r"use the embedded .*"),
+])  # fmt: skip
 def test_parent_folder_error_names_checkpoint_inside(tmp_path, files, remedy):
     for name, family in files.items():
         (tmp_path / name).mkdir(parents=True)
         content = {"pooling_mode": "mean"} if family is None else {"model_type": family}
         (tmp_path / name / "config.json").write_text(json.dumps(content))
-    for load in (load_config, lambda folder: load_official(folder, AutoModel)):
+    for load in (checkpoint.load_config, official):
         with pytest.raises(ValueError, match=rf"{re.escape(str(tmp_path))} .*is not a checkpoint, .*: {remedy}$"):
             load(tmp_path)
 
@@ -139,9 +126,7 @@ def settings(**changes):
 
 def renamed(old: str, new: str):
     """Return a function that replaces a part of every weight's name."""
-    return lambda folder: edit_weights(
-        folder, lambda weights: [weights.update({name.replace(old, new): weights.pop(name)}) for name in [*weights]]
-    )
+    return edited(lambda weights: [weights.update({name.replace(old, new): weights.pop(name)}) for name in [*weights]])
 
 
 def add_distances(folder) -> None:
@@ -150,15 +135,13 @@ def add_distances(folder) -> None:
     edit_weights(folder, lambda weights: weights.update({name: torch.ones(19, 4)}))
 
 
+POSITION_IDS = {"embeddings.position_ids": torch.arange(10)[None]}
 OFFICIAL = {
     "names of nn.DataParallel": (
         lambda folder: prefix_weights(folder, "module."),
         " has the weight module.embeddings.LayerNorm.bias: take the model out of its wrapper: model.module or",
     ),
-    "names of torch.compile": (
-        lambda folder: prefix_weights(folder, "_orig_mod."),
-        " has the weight _orig_mod.embeddings.",
-    ),
+    "names of torch.compile": (lambda folder: prefix_weights(folder, "_orig_mod."), " has the weight _orig_mod."),
     "code of its own": (renamed("intermediate.dense", "mlp.gated_layers"), "missing: encoder.layer.0.intermediate.den"),
     "relative positions": (add_distances, "unexpected: encoder.layer.1.attention.self.distance_embedding.weight"),
     "other sizes": (settings(hidden_size=16), "mis-shaped: embeddings.LayerNorm.bias, embeddings.LayerNorm.weight"),
@@ -168,31 +151,19 @@ OFFICIAL = {
         lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"),
         "cannot be read (Error while deserializing header",
     ),
-    "4 bits": (
-        settings(quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True}),
-        "cannot be read (",
-    ),
+    "4 bits": (settings(quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True}), "cannot be read"),
     "code that is not run": (
         settings(model_type="new", auto_map={"AutoConfig": "code.Config", "AutoModel": "code.Model"}),
         "contains custom code",
     ),
-    **{
-        name: (settings(**{name: "flash_attention_2"}), None)
-        for name in ("attn_implementation", "_attn_implementation")
-    },
-    "NaN": (
-        lambda folder: edit_weights(folder, lambda weights: weights[min(weights)].fill_(torch.nan)),
-        "embeddings.LayerNorm.bias contains NaN or inf",
-    ),
-    "no pooler": (lambda folder: edit_weights(folder, drop_pooler), None),
-    "a head": (lambda folder: BertForMaskedLM(BertConfig(**SMALL)).save_pretrained(folder), None),
-    "old buffers": (
-        lambda folder: edit_weights(
-            folder, lambda weights: weights.update({"embeddings.position_ids": torch.arange(10)[None]})
-        ),
+    **{key: (settings(**{key: "flash_attention_2"}), None) for key in ("attn_implementation", "_attn_implementation")},
+    "NaN": (edited(lambda weights: weights[min(weights)].fill_(torch.nan)), "embeddings.LayerNorm.bias contains NaN"),
+    "no pooler": (edited(drop_pooler), None),
+    "old buffers": (edited(lambda weights: weights.update(POSITION_IDS)), None),
+    "a table of sines": (
+        lambda folder: transformers.MarianMTModel(transformers.MarianConfig(**MARIAN)).save_pretrained(folder),
         None,
     ),
-    "a table of sines": (lambda folder: MarianMTModel(MarianConfig(**MARIAN)).save_pretrained(folder), None),
 }
 
 
@@ -201,7 +172,7 @@ def test_official_model_loads_completely_or_raises(folder, given):
     change, message = OFFICIAL[given]
     change(folder)
     if message is None:
-        model = load_official(folder, AutoModel)
+        model = official(folder)
         stored = load_file(folder / "model.safetensors")
         loaded = {f"{prefix}{name}": weight for name, weight in model.state_dict().items() for prefix in PREFIXES}
         assert model.config._attn_implementation == "eager"
@@ -209,7 +180,7 @@ def test_official_model_loads_completely_or_raises(folder, given):
     else:
         place = "" if given == "NaN" else f"{re.escape(str(folder))}.*"
         with pytest.raises(ValueError, match=f"{place}{re.escape(message)}"):
-            load_official(folder, AutoModel)
+            official(folder)
 
 
 WITHOUT_WEIGHTS = {  # files beside config.json and vocab.txt: a part of the error of utils and views
@@ -230,7 +201,7 @@ def test_folder_without_weights_is_refused_alike_by_utils_and_views(folder, foun
     (folder / "model.safetensors").unlink()
     for name in files:
         (folder / name).write_bytes(b"")
-    for load in (TransformerEncoder.from_checkpoint, lambda folder: load_official(folder, AutoModel)):
+    for load in (TransformerEncoder.from_checkpoint, official):
         with pytest.raises(ValueError, match=words):
             load(folder)
 
@@ -238,7 +209,7 @@ def test_folder_without_weights_is_refused_alike_by_utils_and_views(folder, foun
 @pytest.fixture
 def embedded(tmp_path, monkeypatch):
     """Copy the embedded checkpoint and load the copy in place of the installed package."""
-    source = checkpoint.checkpoint_folder(DEFAULT_CHECKPOINT)
+    source = checkpoint.checkpoint_folder(checkpoint.DEFAULT_CHECKPOINT)
     package = tmp_path / "a_copy_of_the_embedded_checkpoint"
     shutil.copytree(source, package / "model")
     (package / "__init__.py").touch()
@@ -256,7 +227,7 @@ def test_altered_embedded_file_is_rejected(embedded, name):
     content[-1] ^= 1
     (embedded / name).write_bytes(content)
     with pytest.raises(ValueError, match=f"{name} was altered .*: reinstall its package") as error:
-        load_tokenizer(DEFAULT_CHECKPOINT)
+        checkpoint.load_tokenizer(checkpoint.DEFAULT_CHECKPOINT)
     assert checkpoint.DEFAULT_SHA256[name] in str(error.value)
     assert str(error.value).count("SHA-256") == 1
 
@@ -264,13 +235,13 @@ def test_altered_embedded_file_is_rejected(embedded, name):
 def test_missing_embedded_file_is_reported(embedded):
     (embedded / "vocab.txt").unlink()
     with pytest.raises(ValueError, match=r"vocab\.txt is missing: reinstall its package"):
-        load_tokenizer(DEFAULT_CHECKPOINT)
+        checkpoint.load_tokenizer(checkpoint.DEFAULT_CHECKPOINT)
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("strip_accents", [None, "as case"])
 def test_lowercase_setting_comes_from_normalizer(folder, lowercase, strip_accents):
-    tokenizer = load_tokenizer(folder)
+    tokenizer = checkpoint.load_tokenizer(folder)
     accents = strip_accents and lowercase
     tokenizer.backend_tokenizer.normalizer = BertNormalizer(lowercase=lowercase, strip_accents=accents)
     vocab, found = read_vocabulary(tokenizer)
@@ -279,7 +250,7 @@ def test_lowercase_setting_comes_from_normalizer(folder, lowercase, strip_accent
 
 @pytest.mark.parametrize("change", ["post_processor", "max_input_chars_per_word"])
 def test_tokenizer_with_other_ids_is_rejected(folder, change):
-    tokenizer = load_tokenizer(folder)
+    tokenizer = checkpoint.load_tokenizer(folder)
     parts = json.loads(tokenizer.backend_tokenizer.to_str())
     parts["model"]["vocab"]["##a"] = parts["model"]["vocab"].pop("y")  # so that a long word has pieces
     if change == "post_processor":
@@ -288,7 +259,7 @@ def test_tokenizer_with_other_ids_is_rejected(folder, change):
         parts["model"][change] = 1000
     backend = Tokenizer.from_str(json.dumps(parts))
     with pytest.raises(ValueError, match=r"the tokenizer gives other ids for 'a+.*than BERT's tokenizer"):
-        read_vocabulary(PreTrainedTokenizerFast(tokenizer_object=backend))
+        read_vocabulary(transformers.PreTrainedTokenizerFast(tokenizer_object=backend))
 
 
 def rebuilt_tokenizer(folder: Path, normalizer) -> None:
@@ -296,40 +267,36 @@ def rebuilt_tokenizer(folder: Path, normalizer) -> None:
     vocab = {token: number for number, token in enumerate([*[*tiny_tokenizer().vocab][:-2], "A", "É"])}
     tokenizer = BertWordPieceTokenizer(vocab, lowercase=False)
     tokenizer._tokenizer.normalizer = normalizer
-    for name in TOKENIZER_FILES:
+    for name in checkpoint.TOKENIZER_FILES:
         (folder / name).unlink(missing_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
 
 
 @pytest.fixture
 def bare(tmp_path) -> Path:
-    BertModel(BertConfig(**TINY)).save_pretrained(tmp_path)
+    transformers.BertModel(transformers.BertConfig(**TINY)).save_pretrained(tmp_path)
     return tmp_path
 
 
 CASED = BertNormalizer(lowercase=False)
 
 
-@pytest.mark.parametrize(
-    "normalizer",
-    [
-        None,
-        CASED,
-        BertNormalizer(strip_accents=False),
-        BertNormalizer(clean_text=False),
-        BertNormalizer(handle_chinese_chars=False),
-        Prepend("a"),
-        Sequence([NFKC(), Lowercase()]),
-        Sequence([Replace("ß", "c"), BertNormalizer()]),
-        Sequence([NFD(), StripAccents()]),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("normalizer", [
+    None,
+    CASED,
+    BertNormalizer(strip_accents=False),
+    BertNormalizer(clean_text=False),
+    BertNormalizer(handle_chinese_chars=False),
+    Prepend("a"),
+    Sequence([NFKC(), Lowercase()]),
+    Sequence([Replace("ß", "c"), BertNormalizer()]),
+    Sequence([NFD(), StripAccents()]),
+], ids=str)  # fmt: skip
 def test_stored_normalizer_is_the_one_that_is_used(bare, normalizer):
     """transformers 5 alone would use that of its class; ours refuses what it can't do."""
     rebuilt_tokenizer(bare, normalizer)
     stored = Tokenizer.from_file(str(bare / "tokenizer.json"))
-    found = load_official_tokenizer(bare)
+    found = checkpoint.load_official_tokenizer(bare)
     for text in ("A É", "\ufb01 ß \u4e2d\u6587", "a\u200bb"):
         assert found.encode(text) == stored.encode(text).ids
     if normalizer is CASED:
@@ -339,20 +306,17 @@ def test_stored_normalizer_is_the_one_that_is_used(bare, normalizer):
             WordPieceTokenizer.from_checkpoint(bare)
 
 
-@pytest.mark.parametrize(
-    ("normalizer", "settings"),
-    [
-        (CASED, {"do_lower_case": True}),
-        (BertNormalizer(), {"strip_accents": False}),
-        (BertNormalizer(handle_chinese_chars=False), {"tokenize_chinese_chars": True}),
-        (Sequence([NFKC(), Lowercase()]), {"do_lower_case": False}),
-    ],
-)
+@pytest.mark.parametrize(("normalizer", "settings"), [
+    (CASED, {"do_lower_case": True}),
+    (BertNormalizer(), {"strip_accents": False}),
+    (BertNormalizer(handle_chinese_chars=False), {"tokenize_chinese_chars": True}),
+    (Sequence([NFKC(), Lowercase()]), {"do_lower_case": False}),
+])  # fmt: skip
 def test_contradicting_normalizers_are_rejected(bare, normalizer, settings):
     rebuilt_tokenizer(bare, normalizer)
     (bare / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"} | settings))
     with pytest.raises(ValueError, match=f"has the normalizer .*, but tokenizer_config.json sets {min(settings)}="):
-        load_official_tokenizer(bare)
+        checkpoint.load_official_tokenizer(bare)
 
 
 def test_cased_vocabulary_without_settings_is_rejected(bare):
@@ -360,27 +324,27 @@ def test_cased_vocabulary_without_settings_is_rejected(bare):
     tokens = [*[*tiny_tokenizer().vocab][:40], *"ABCDEFGHIJ"]
     (bare / "vocab.txt").write_text("\n".join(tokens))
     with pytest.raises(ValueError, match=r"has 10 tokens with capitals, .*: write \{\"do_lower_case\": false\} into"):
-        load_tokenizer(bare)
+        checkpoint.load_tokenizer(bare)
     (bare / "tokenizer_config.json").write_text('{"do_lower_case": false}')
-    assert load_tokenizer(bare).encode("A a") == [2, 40, 5, 3]
+    assert checkpoint.load_tokenizer(bare).encode("A a") == [2, 40, 5, 3]
 
 
 def test_truncation_of_the_beginning_is_rejected(bare):
     write_vocabulary(bare, [*tiny_tokenizer().vocab])
-    assert load_tokenizer(bare)
+    assert checkpoint.load_tokenizer(bare)
     (bare / "tokenizer_config.json").write_text('{"do_lower_case": true, "truncation_side": "left"}')
     with pytest.raises(ValueError, match=r'has truncation_side="left", which is not supported here: write "right"'):
-        load_tokenizer(bare)
+        checkpoint.load_tokenizer(bare)
     (bare / "tokenizer_config.json").write_text('{"do_lower_case": true, "truncation_side": "right"}')
-    assert load_tokenizer(bare).truncation_side == "right"
+    assert checkpoint.load_tokenizer(bare).truncation_side == "right"
 
 
 def test_folder_named_like_the_embedded_checkpoint_is_refused(bare, tmp_path, monkeypatch):
-    (tmp_path / DEFAULT_CHECKPOINT).mkdir()
-    (tmp_path / "config.json").rename(tmp_path / DEFAULT_CHECKPOINT / "config.json")
+    (tmp_path / checkpoint.DEFAULT_CHECKPOINT).mkdir()
+    (tmp_path / "config.json").rename(tmp_path / checkpoint.DEFAULT_CHECKPOINT / "config.json")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CHECKPOINT", raising=False)
-    assert load_config().hidden_size == 384
-    assert load_config(f"./{DEFAULT_CHECKPOINT}").hidden_size == 12
+    assert checkpoint.load_config().hidden_size == 384
+    assert checkpoint.load_config(f"./{checkpoint.DEFAULT_CHECKPOINT}").hidden_size == 12
     with pytest.raises(ValueError, match=r"is the embedded checkpoint and a folder here: rename it, or write \./all"):
-        load_config(DEFAULT_CHECKPOINT)
+        checkpoint.load_config(checkpoint.DEFAULT_CHECKPOINT)

@@ -18,44 +18,22 @@ from utils.weights import rename_weights
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 IDS = st.lists(st.integers(0, 29), min_size=1, max_size=20)
 
-# (layers, heads, hidden size, intermediate size, positions, token types, vocabulary, activation)
+FIELDS = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "max_position_embeddings")
+FIELDS += ("type_vocab_size", "vocab_size", "hidden_act")
 SIZES = [
-    (1, 1, 8, 16, 16, 1, 30, "gelu"),
-    (1, 2, 16, 8, 16, 2, 50, "relu"),
-    (2, 1, 32, 64, 20, 2, 50, "gelu"),
-    (2, 2, 48, 96, 33, 3, 100, "gelu_new"),
-    (2, 4, 64, 256, 64, 2, 1000, "gelu"),
-    (2, 12, 96, 384, 40, 2, 100, "gelu"),
-    (3, 3, 96, 32, 17, 1, 64, "relu"),
-    (3, 8, 128, 512, 128, 4, 500, "gelu"),
-    (4, 4, 128, 512, 512, 2, 300, "gelu"),
-    (4, 16, 64, 128, 64, 2, 77, "gelu_new"),
-    (4, 2, 100, 300, 50, 5, 200, "gelu"),
-    (5, 5, 80, 160, 25, 2, 99, "gelu"),
-    (6, 12, 192, 768, 64, 2, 128, "gelu"),
-    (6, 6, 192, 768, 128, 2, 128, "relu"),
-    (7, 7, 112, 224, 31, 3, 61, "gelu"),
-    (8, 8, 64, 64, 100, 2, 2000, "gelu"),
-    (8, 1, 24, 48, 24, 2, 40, "gelu"),
-    (10, 2, 32, 128, 40, 1, 40, "gelu_new"),
-    (12, 12, 144, 576, 96, 2, 256, "gelu"),
-    (16, 4, 64, 256, 48, 2, 128, "gelu"),
-]
+    (1, 1, 8, 16, 16, 1, 30, "gelu"), (1, 2, 16, 8, 16, 2, 50, "relu"), (2, 1, 32, 64, 20, 2, 50, "gelu"),
+    (2, 2, 48, 96, 33, 3, 100, "gelu_new"), (2, 4, 64, 256, 64, 2, 1000, "gelu"), (2, 12, 96, 384, 40, 2, 100, "gelu"),
+    (3, 3, 96, 32, 17, 1, 64, "relu"), (3, 8, 128, 512, 128, 4, 500, "gelu"), (4, 4, 128, 512, 512, 2, 300, "gelu"),
+    (4, 16, 64, 128, 64, 2, 77, "gelu_new"), (4, 2, 100, 300, 50, 5, 200, "gelu"), (5, 5, 80, 160, 25, 2, 99, "gelu"),
+    (6, 12, 192, 768, 64, 2, 128, "gelu"), (6, 6, 192, 768, 128, 2, 128, "relu"), (7, 7, 112, 224, 31, 3, 61, "gelu"),
+    (8, 8, 64, 64, 100, 2, 2000, "gelu"), (8, 1, 24, 48, 24, 2, 40, "gelu"), (10, 2, 32, 128, 40, 1, 40, "gelu_new"),
+    (12, 12, 144, 576, 96, 2, 256, "gelu"), (16, 4, 64, 256, 48, 2, 128, "gelu"),
+]  # fmt: skip
 
 
 def random_models(size) -> tuple[TransformerEncoder, BertModel]:
     """Return our encoder and the official one with the same random weights, biases and LayerNorm included."""
-    layers, heads, hidden, intermediate, positions, types, vocabulary, activation = size
-    config = BertConfig(
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        hidden_size=hidden,
-        intermediate_size=intermediate,
-        max_position_embeddings=positions,
-        type_vocab_size=types,
-        vocab_size=vocabulary,
-        hidden_act=activation,
-    )
+    config = BertConfig(**dict(zip(FIELDS, size, strict=True)))
     torch.manual_seed(0)
     official = shaken(BertModel._from_config(config, attn_implementation="eager"), std=0.05)
     ours = TransformerEncoder(config).eval()

@@ -6,7 +6,7 @@ from torch import nn
 from transformers import BertConfig
 
 from tests.helpers import SMALL, shaken
-from utils.encoder_layer import ACTIVATIONS, FeedForward, TransformerEncoderLayer
+from utils.encoder_layer import TransformerEncoderLayer
 from utils.support.weight_names import torch_names
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
@@ -39,29 +39,9 @@ def test_layer_returns_the_query_and_key_of_its_weights(hidden_states, norm_firs
     assert torch.allclose((query @ key.mT / 2).softmax(-1), weights, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [
-        ("gelu", nn.functional.gelu),
-        ("gelu_new", lambda x: nn.functional.gelu(x, approximate="tanh")),
-        ("relu", torch.relu),
-    ],
-)
-def test_activation_follows_the_configuration(hidden_states, name, function):
-    feed_forward = FeedForward(BertConfig(**SMALL, hidden_act=name))
-    wanted = feed_forward.output(function(feed_forward.intermediate(hidden_states)))
-    assert torch.allclose(feed_forward(hidden_states), wanted, atol=1e-6)
-    assert name in ACTIVATIONS
-
-
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_dropout_of_1_leaves_the_residual_stream(hidden_states, norm_first):
     layer = shaken(TransformerEncoderLayer(BertConfig(**SMALL, hidden_dropout_prob=1.0), norm_first))
     found, _ = layer.train()(hidden_states)
     wanted = hidden_states if norm_first else layer.feed_forward_norm(layer.attention_norm(hidden_states))
     assert torch.allclose(found, wanted, atol=1e-6)
-
-
-def test_layer_norm_epsilon_follows_the_configuration():
-    layer = TransformerEncoderLayer(BertConfig(**SMALL, layer_norm_eps=0.125))
-    assert layer.attention_norm.eps == layer.feed_forward_norm.eps == 0.125

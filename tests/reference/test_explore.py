@@ -86,23 +86,16 @@ def test_chosen_view_is_kept_for_the_next_text(model):
     assert "Not drawn: the path view shows one text: empty sentence B." in explorer.message.value
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        (
-            "a " * 15,
-            r"the text has 17 tokens, but the model has 16 positions \(max_position_embeddings\): shorten the text",
-        ),
-        ("", "sentence A is empty: type a word or more"),
-        (" \u200b ", "sentence A is empty: type a word or more"),
-    ],
-)
+@pytest.mark.parametrize(("typed", "words"), [
+    ("a " * 15, r"the text has 17 tokens, but the model has 16 positions \(max_position_embeddings\): shorten.*"),
+    ("", "sentence A is empty: type a word or more"),
+    (" \u200b ", "sentence A is empty: type a word or more"),
+])  # fmt: skip
 def test_error_is_shown_and_last_view_is_kept(explorer, typed, words):
     before = shown(explorer), explorer.tokens.value
     explorer.sentence_a.value = typed
-    assert re.search(
-        rf'<p role="alert".*Not drawn: {words}\. The last view is still shown below\.</p>', explorer.message.value
-    )
+    shown_error = rf'<p role="alert".*Not drawn: {words}\. The last view is still shown below\.</p>'
+    assert re.search(shown_error, explorer.message.value)
     assert (shown(explorer), explorer.tokens.value) == before
     explorer.kind.value = "model view"  # of the same sentence
     assert (shown(explorer), explorer.tokens.value) == before
@@ -131,12 +124,10 @@ def test_hostile_text_is_text(encoder, tokenizer):
     assert json.loads(re.search(r'id="data">(.*?)</script>', explorer.view.page)[1])["attention"]["all"]["left_text"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"), [(("",), "sentence A is empty"), (("a", 3), "sentence_b must be one string, got 3")]
-)
-def test_invalid_first_arguments_raise(model, arguments, message):
+@pytest.mark.parametrize(("given", "message"), [([""], "sentence A is empty"), (["a", 3], "sentence_b must be one")])
+def test_invalid_first_arguments_raise(model, given, message):
     with pytest.raises(ValueError, match=message):
-        explore(*model, *arguments)
+        explore(*model, *given)
 
 
 def test_display_has_widgets_and_a_static_fallback(monkeypatch, explorer):
@@ -148,7 +139,5 @@ def test_display_has_widgets_and_a_static_fallback(monkeypatch, explorer):
     assert boxes == {WIDGET: explorer.box._repr_mimebundle_()[WIDGET]}
     assert explorer.view._repr_html_() in instead["text/html"]
     assert "In a running notebook, boxes for your own sentences appear here." in instead["text/html"]
-    assert instead["text/plain"].startswith(
-        "Boxes for your own sentences, and the attention in them. Head view of 2 layers"
-    )
+    assert instead["text/plain"].startswith("Boxes for your own sentences, and the attention in them. Head view of 2")
     assert "run the cells above, then this one" in instead["text/plain"]

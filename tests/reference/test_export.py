@@ -27,9 +27,7 @@ def run_onnx():
     def run(path, batch) -> dict[str, torch.Tensor]:
         session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
         found = session.run(None, {name: batch[name].numpy() for name in INPUTS})
-        return {
-            output.name: torch.from_numpy(values) for output, values in zip(session.get_outputs(), found, strict=True)
-        }
+        return dict(zip((output.name for output in session.get_outputs()), map(torch.from_numpy, found), strict=True))
 
     return run
 
@@ -84,17 +82,13 @@ def test_export_of_training_classifier_omits_dropout(run_onnx, tmp_path):
 READS = {"is_decoder": True, "add_cross_attention": True}
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        torch.nn.Linear(2, 2),
-        None,
-        BertConfig(),
-        TransformerDecoder(BertConfig(**SMALL, **READS)),
-        EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)),
-    ],
-    ids=lambda model: type(model).__name__,
-)
+@pytest.mark.parametrize("model", [
+    torch.nn.Linear(2, 2),
+    None,
+    BertConfig(),
+    TransformerDecoder(BertConfig(**SMALL, **READS)),
+    EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)),
+], ids=lambda model: type(model).__name__)  # fmt: skip
 def test_export_rejects_unsupported_models(model, tmp_path):
     message = rf"^a {type(model).__name__} cannot be exported: pass a TransformerEncoder, or a model that has one$"
     with pytest.raises(TypeError, match=message):
@@ -185,16 +179,9 @@ def test_exported_model_accepts_same_dtypes_and_masks(masked_lm, kind):
         assert largest_difference(OnnxModel(path)(**given)["logits"], wanted) <= 1e-4
 
 
-@pytest.mark.parametrize(
-    ("dtype", "message"),
-    [
-        (torch.float64, r"is torch.float64, but only float32 can be exported: export model\.float\(\)$"),
-        (torch.bfloat16, r"is torch.bfloat16, but only float32 can be exported: export model\.float\(\)$"),
-        (torch.float16, r"is torch.float16, but only float32 can be exported: export model\.float\(\)$"),
-    ],
-    ids=str,
-)
-def test_export_rejects_other_precisions(small, dtype, message, tmp_path):
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
+def test_export_rejects_other_precisions(small, dtype, tmp_path):
+    message = rf"is {dtype}, but only float32 can be exported: export model\.float\(\)$"
     with pytest.raises(ValueError, match=message):
         export_onnx(copy.deepcopy(small).to(dtype), tmp_path / "encoder.onnx")
     assert names(tmp_path) == []

@@ -105,10 +105,7 @@ REFUSED = [
 OTHER_TYPES = [
     (next_of([1.0, 2.0], "ab"), "tokens must be a list of 2 strings, got the string 'ab'"),
     (matched(7), "text must be a string, got int"),
-    (
-        lambda tokenizer: figures.longest_match(tokenizer.vocab, "time"),
-        "WordPieceTokenizer or transformers' own, got di",
-    ),
+    (lambda tokenizer: figures.longest_match(tokenizer.vocab, "time"), "WordPieceTokenizer or transformers' own"),
     (merged("flies"), "wrap one text in a list"),
     (painted(tokens="time flies"), "tokens must be a list of tokens, got 'time flies'"),
     (painted(tokens=None), "tokens must be a list of tokens, got None"),

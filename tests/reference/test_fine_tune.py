@@ -43,12 +43,9 @@ def trained() -> TransformerForSequenceClassification:
 
 def saved(folder: Path, labels: list[str] | None) -> Path:
     """Save a classifier that is always right about the rows if its classes are named "pos" and "neg"."""
-    if labels and len(labels) > 2:
-        TransformerForSequenceClassification(BertConfig(**TINY, num_labels=len(labels))).save(
-            folder, tiny_tokenizer(), labels
-        )
-    else:
-        trained().save(folder, tiny_tokenizer(), labels)
+    config = BertConfig(**TINY, num_labels=len(labels or "ab"))
+    model = trained() if config.num_labels == 2 else TransformerForSequenceClassification(config)
+    model.save(folder, tiny_tokenizer(), labels)
     return folder
 
 
@@ -117,20 +114,17 @@ def test_unnamed_classes_get_names_from_data(tmp_path, own, run):
     assert list(again.config.id2label.values()) == ["neg", "pos"]
 
 
-@pytest.mark.parametrize(
-    ("rows", "settings", "words"),
-    [
-        (2, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
-        (3, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
-        (3, {"id2label": {"0": "neg", "2": "pos"}}, "the ids of the classes are 0, 2: number them 0, 1, … in id2label"),
-        (2, {"id2label": ["neg", "pos"]}, "'list' object has no attribute 'items'): correct this setting"),
-        (2, {"id2label": {"0": None, "1": None}}, "has the classes None, None, but the data has neg, pos"),
-        (2, {"id2label": {"0": 1, "1": 2}}, "has the classes 1, 2, but the data has neg, pos"),
-        (3, {"id2label": {"0": "neg", "1": "pos", "2": "pos"}, "label2id": {"neg": 0, "pos": 2}}, "'pos' two ids"),
-        (2, {"id2label": {"0": "neg", "1": "pos"}}, None),
-        (2, {"id2label": {"0": "neg", "1": "pos"}, "label2id": None}, None),
-    ],
-)
+@pytest.mark.parametrize(("rows", "settings", "words"), [
+    (2, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
+    (3, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
+    (3, {"id2label": {"0": "neg", "2": "pos"}}, "the ids of the classes are 0, 2: number them 0, 1, … in id2label"),
+    (2, {"id2label": ["neg", "pos"]}, "'list' object has no attribute 'items'): correct this setting"),
+    (2, {"id2label": {"0": None, "1": None}}, "has the classes None, None, but the data has neg, pos"),
+    (2, {"id2label": {"0": 1, "1": 2}}, "has the classes 1, 2, but the data has neg, pos"),
+    (3, {"id2label": {"0": "neg", "1": "pos", "2": "pos"}, "label2id": {"neg": 0, "pos": 2}}, "'pos' two ids"),
+    (2, {"id2label": {"0": "neg", "1": "pos"}}, None),
+    (2, {"id2label": {"0": "neg", "1": "pos"}, "label2id": None}, None),
+])  # fmt: skip
 def test_odd_ids_and_names_of_classes(tmp_path, own, run, refused, rows, settings, words):
     """As other programs write them; the remedy is to number and name the classes."""
     path = saved(tmp_path / "model", [f"{number}" for number in range(rows)]) / "config.json"
@@ -160,17 +154,14 @@ def test_both_lists_of_class_names_are_read(tmp_path, own, run, refused):
     assert "Test accuracy 100.0%" in run(*common)
 
 
-@pytest.mark.parametrize(
-    ("labels", "names", "classes"),
-    [
-        (["so-so", "pos", "neg"], ["neg", "pos"], "so-so, pos, neg"),  # data with some of the classes
-        (None, ["0", "11"], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),  # unnamed classes, too
-        (None, ["10", "2", "LABEL_3"], None),
-        (None, [str(number) for number in range(12)], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),
-        (None, [str(number) for number in range(1, 13)], "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"),
-        (None, [f"LABEL_{number}" for number in (2, 10)], ", ".join(f"LABEL_{number}" for number in range(12))),
-    ],
-)
+@pytest.mark.parametrize(("labels", "names", "classes"), [
+    (["so-so", "pos", "neg"], ["neg", "pos"], "so-so, pos, neg"),  # data with some of the classes
+    (None, ["0", "11"], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),  # unnamed classes, too
+    (None, ["10", "2", "LABEL_3"], None),
+    (None, [str(number) for number in range(12)], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),
+    (None, [str(number) for number in range(1, 13)], "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"),
+    (None, [f"LABEL_{number}" for number in (2, 10)], ", ".join(f"LABEL_{number}" for number in range(12))),
+])  # fmt: skip
 def test_classes_of_data_are_found_in_model(tmp_path, labels, names, classes):
     model = TransformerForSequenceClassification(BertConfig(**TINY, num_labels=len(labels or range(12))))
     model.save(tmp_path / "model", tiny_tokenizer(), labels)
@@ -423,9 +414,8 @@ def test_every_class_is_in_the_training_split(tmp_path):
 
 
 def test_other_word_classes_and_other_files_raise(tmp_path, words, own, refused):
-    TransformerForTokenClassification(BertConfig(**TINY, num_labels=2)).save(
-        tmp_path / "saved", tiny_tokenizer(), ["O", "z"]
-    )
+    model = TransformerForTokenClassification(BertConfig(**TINY, num_labels=2))
+    model.save(tmp_path / "saved", tiny_tokenizer(), ["O", "z"])
     message = refused("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
     assert "has the classes O, z, but the data has B-x, B-y, I-x, O: choose another checkpoint" in message
     assert "line 1 has 1 field" in refused("--tokens", tmp_path / "saved" / "vocab.txt")

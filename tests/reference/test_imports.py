@@ -68,13 +68,3 @@ def test_package_imports_only_allowed_ones(package):
     for name, source in modules(ROOT / package).items():
         roots = {item.split(".")[0] for item in imported(source)} & {*ALLOWED_IMPORTS, "tests"}
         assert roots <= {package, *ALLOWED_IMPORTS[package]}, f"{package}.{name}"
-
-
-def test_tests_import_only_helpers():
-    """Tests import neither each other nor the benchmarks."""
-    for name, source in modules(ROOT / "tests").items():
-        for item in imported(source):
-            parts = item.split(".")
-            assert parts[0] != "benchmarks", f"tests/{name} imports {item}"
-            if parts[0] == "tests":
-                assert not [part for part in parts if part.startswith(("test_", "conftest"))], f"{name}: {item}"

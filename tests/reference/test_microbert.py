@@ -90,33 +90,26 @@ def modules(*kinds: str) -> list[dict]:
     return [{"type": f"sentence_transformers.models.{kind}", "path": kind[:9]} for kind in kinds]
 
 
-@pytest.mark.parametrize(
-    ("file", "changes", "words"),
-    [
-        ("config.json", {"model_type": "roberta"}, "has {'model_type': 'roberta'}: microbert.py reads a BERT with"),
-        ("config.json", {"hidden_act": "relu"}, "{'hidden_act': 'relu'}"),
-        ("config.json", {"is_decoder": True}, "{'is_decoder': True}"),
-        ("config.json", {"num_hidden_layers": 1}, "{'more_layers': True}"),
-        ("tokenizer_config.json", {"do_lower_case": False}, "{'do_lower_case': False}"),
-        ("tokenizer.json", own_tokenizer(normalizer={"lowercase": False}), "{'lowercase': False}"),
-        ("tokenizer.json", own_tokenizer(normalizer=None), "{'clean_text': False}"),
-        ("tokenizer.json", own_tokenizer() | {"normalizer": {"type": "NFKC"}}, "{'clean_text': False}"),
-        ("tokenizer.json", own_tokenizer(pre_tokenizer={"type": "Whitespace"}), "{'type': 'Whitespace'}}"),
-        ("tokenizer.json", own_tokenizer(model={"max_input_chars_per_word": 9}), "{'max_input_chars_per_word': 9}"),
-        ("1_Pooling/config.json", {"pooling_mode": "cls"}, "{'pooling_mode': 'cls'}"),
-        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "{'pooling': 'pooling_mode_cls_token'}"),
-        (
-            "modules.json",
-            modules("Transformer", "Pooling", "Dense", "Normalize"),
-            "{'kinds': 'TransformerPoolingDense'",
-        ),
-        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "{'default_prompt_name': 'query'}"),
-        ("adapter_config.json", {"peft_type": "LORA"}, "{'peft_type': 'LORA'}"),
-        ("model.safetensors", None, "usage: python microbert.py"),
-        ("config.json", None, "usage: python microbert.py"),
-        ("dtype", torch.float64, "embeddings.word_embeddings.weight is in F64"),
-    ],
-)
+@pytest.mark.parametrize(("file", "changes", "words"), [
+    ("config.json", {"model_type": "roberta"}, "has {'model_type': 'roberta'}: microbert.py reads a BERT with"),
+    ("config.json", {"hidden_act": "relu"}, "{'hidden_act': 'relu'}"),
+    ("config.json", {"is_decoder": True}, "{'is_decoder': True}"),
+    ("config.json", {"num_hidden_layers": 1}, "{'more_layers': True}"),
+    ("tokenizer_config.json", {"do_lower_case": False}, "{'do_lower_case': False}"),
+    ("tokenizer.json", own_tokenizer(normalizer={"lowercase": False}), "{'lowercase': False}"),
+    ("tokenizer.json", own_tokenizer(normalizer=None), "{'clean_text': False}"),
+    ("tokenizer.json", own_tokenizer() | {"normalizer": {"type": "NFKC"}}, "{'clean_text': False}"),
+    ("tokenizer.json", own_tokenizer(pre_tokenizer={"type": "Whitespace"}), "{'type': 'Whitespace'}}"),
+    ("tokenizer.json", own_tokenizer(model={"max_input_chars_per_word": 9}), "{'max_input_chars_per_word': 9}"),
+    ("1_Pooling/config.json", {"pooling_mode": "cls"}, "{'pooling_mode': 'cls'}"),
+    ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "{'pooling': 'pooling_mode_cls_token'}"),
+    ("modules.json", modules("Transformer", "Pooling", "Dense"), "{'kinds': 'TransformerPoolingDense'"),
+    ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "{'default_prompt_name': 'query'}"),
+    ("adapter_config.json", {"peft_type": "LORA"}, "{'peft_type': 'LORA'}"),
+    ("model.safetensors", None, "usage: python microbert.py"),
+    ("config.json", None, "usage: python microbert.py"),
+    ("dtype", torch.float64, "embeddings.word_embeddings.weight is in F64"),
+])  # fmt: skip
 def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes, words):
     dtype = changes if file == "dtype" else torch.float32
     TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path / "saved", tiny_tokenizer(), dtype=dtype)
@@ -147,9 +140,8 @@ def test_microbert_cuts_texts_as_embed(tmp_path, limit):
     texts = ["a b c " * 9, "b c a d e f a"]
     assert len(microbert.token_ids(texts[0], found)) == (limit or TINY["max_position_embeddings"])
     ours = torch.tensor([microbert.embed(text, found) for text in texts])
-    torch.testing.assert_close(
-        ours, embed(texts, encoder, WordPieceTokenizer.from_checkpoint(tmp_path)), atol=1e-5, rtol=0
-    )
+    theirs = embed(texts, encoder, WordPieceTokenizer.from_checkpoint(tmp_path))
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
 
 
 @pytest.mark.long
@@ -169,10 +161,9 @@ def test_microbert_runs_without_packages(encoder, tokenizer):
         text=True,
         check=True,
     )
-    first, *others = embed(texts, encoder, tokenizer)
-    assert done.stdout == "".join(
-        f"{first @ other:.2f} {text}\n" for text, other in zip(texts[1:], others, strict=True)
-    )
+    first, *vectors = embed(texts, encoder, tokenizer)
+    lines = (f"{first @ vector:.2f} {text}\n" for text, vector in zip(texts[1:], vectors, strict=True))
+    assert done.stdout == "".join(lines)
 
 
 @pytest.mark.parametrize("arguments", [[], ["one text"]])

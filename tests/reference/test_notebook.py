@@ -14,20 +14,11 @@ from transformers import BertConfig
 
 from publish.notebooks import run
 from tests.helpers import ROOT
+from utils.support import reader_input
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, REQUIRED_SIZES
 from utils.support.comparisons import compare, finding, largest_difference, predictions, reveal
 from utils.support.datasets import DATA
 from utils.support.notebook import other_checkout, start
-from utils.support.reader_input import (
-    as_token,
-    clamp,
-    first_piece,
-    first_words,
-    index_of,
-    require_tokens,
-    text_or_pair,
-    validated,
-)
 
 
 @pytest.fixture(autouse=True)
@@ -172,95 +163,87 @@ def test_finding_prints_check_or_cross(capsys):
 
 
 def test_index_of_falls_back_to_first_word(capsys):
-    assert index_of("His", ["[CLS]", "i", "got", "his", "[SEP]"]) == 3
+    assert reader_input.index_of("His", ["[CLS]", "i", "got", "his", "[SEP]"]) == 3
     assert capsys.readouterr().out == ""
-    assert index_of("his", ["[CLS]", "i", "see", "[SEP]"]) == 1
+    assert reader_input.index_of("his", ["[CLS]", "i", "see", "[SEP]"]) == 1
     assert capsys.readouterr().out == "“his” is not among these tokens, so this cell follows “i”\n"
-    assert index_of("his", ["[CLS]", "[SEP]"]) == 0
-    assert index_of(None, ["[CLS]", "a", "[SEP]"]) == 1
+    assert reader_input.index_of("his", ["[CLS]", "[SEP]"]) == 0
+    assert reader_input.index_of(None, ["[CLS]", "a", "[SEP]"]) == 1
     assert "so this cell follows “a”" in capsys.readouterr().out
     with pytest.raises(ValueError, match="there are no tokens to look at"):
-        index_of("his", [])
+        reader_input.index_of("his", [])
 
 
 def test_as_token_normalizes_like_tokenizer(tokenizer):
-    found = {word: as_token(word, tokenizer) for word in ("José", "Zoë", "Björn", "His", "Unaffable")}
+    found = {word: reader_input.as_token(word, tokenizer) for word in ("José", "Zoë", "Björn", "His", "Unaffable")}
     assert found == {"José": "jose", "Zoë": "zoe", "Björn": "bjorn", "His": "his", "Unaffable": "unaffable"}
 
 
 def test_first_piece_of_unknown_word_is_printed(tokenizer, capsys):
-    assert first_piece("Flies", tokenizer) == tokenizer.vocab["flies"]
+    assert reader_input.first_piece("Flies", tokenizer) == tokenizer.vocab["flies"]
     assert capsys.readouterr().out == ""
-    assert first_piece("antidisestablishmentarianism", tokenizer) == tokenizer.vocab["anti"]
+    assert reader_input.first_piece("antidisestablishmentarianism", tokenizer) == tokenizer.vocab["anti"]
     told = "“antidisestablishmentarianism” is not in this vocabulary, so this cell follows “anti”\n"
     assert capsys.readouterr().out == told
 
 
 def test_require_tokens_switches_to_the_embedded_model(monkeypatch, capsys):
-    require_tokens("his her john")
+    reader_input.require_tokens("his her john")
     assert capsys.readouterr().out == ""
     monkeypatch.setenv("CHECKPOINT", str(DATA / "tiny_bert"))
-    require_tokens("the antidisestablishmentarianism")
+    reader_input.require_tokens("the antidisestablishmentarianism")
     assert "“antidisestablishmentarianism” is not a token of " in capsys.readouterr().out
     assert os.environ["CHECKPOINT"] == DEFAULT_CHECKPOINT
 
 
-@pytest.mark.parametrize(
-    ("text", "taken", "printed"),
-    [
-        ("I called Ian.", ("I called Ian.",), ""),
-        (["one", "two", "three"], ("one", "two"), "the first two of 3"),
-        ("a" * 600, ("a" * 500,), "the first 500 characters"),
-        (("a" * 300, "b"), ("a" * 250, "b"), "the first 250 characters"),
-        (None, ("I called Ian.",), "the text"),
-    ],
-)
+@pytest.mark.parametrize(("text", "taken", "printed"), [
+    ("I called Ian.", ("I called Ian.",), ""), (["one", "two", "three"], ("one", "two"), "the first two of 3"),
+    ("a" * 600, ("a" * 500,), "the first 500 characters"),
+    (("a" * 300, "b"), ("a" * 250, "b"), "the first 250 characters"), (None, ("I called Ian.",), "the text"),
+])  # fmt: skip
 def test_text_or_pair_takes_what_a_reader_types(text, taken, printed, capsys):
-    assert text_or_pair(text) == taken
+    assert reader_input.text_or_pair(text) == taken
     out = capsys.readouterr().out
     assert printed in out if printed else out == ""
 
 
 def test_clamp_returns_nearest_number_and_prints_it(capsys):
-    assert [clamp("layer", value, 6) for value in (0, 5)] == [0, 5]
+    assert [reader_input.clamp("layer", value, 6) for value in (0, 5)] == [0, 5]
     assert capsys.readouterr().out == ""
-    assert [clamp("layer", value, 6) for value in (9, -1, "two", 2.5, None)] == [5, 0, 0, 0, 0]
+    assert [reader_input.clamp("layer", value, 6) for value in (9, -1, "two", 2.5, None)] == [5, 0, 0, 0, 0]
     assert "layer must be an integer from 0 to 5, not 9: this cell uses 5" in capsys.readouterr().out
-    assert [clamp("layers", value, 6, minimum=1) for value in (0, 1, "two")] == [1, 1, 1]
+    assert [reader_input.clamp("layers", value, 6, minimum=1) for value in (0, 1, "two")] == [1, 1, 1]
     assert "layers must be an integer from 1 to 5, not 0: this cell uses 1" in capsys.readouterr().out
-    assert type(clamp("layer", True, 6)) is int
+    assert type(reader_input.clamp("layer", True, 6)) is int
     assert "not True: this cell uses 0" in capsys.readouterr().out
 
 
 TEXT, TEXTS, NUMBERS = "one text in quotation marks", "a list of texts", "a list of numbers"
 
 
-@pytest.mark.parametrize(
-    ("value", "instead", "taken", "expected"),
-    [
-        ("time flies", "a", "time flies", None),
-        ("", "", "", None),
-        *((value, "a", "a", TEXT) for value in ("", ("x", "y"), None)),
-        (["x", "", "y"], ["a"], ["x", "y"], None),
-        (("x", "y"), ["a"], ["x", "y"], None),
-        ("x", ["a"], ["x"], None),
-        *((value, ["a"], ["a"], TEXTS) for value in ([], [("x", "y")], [" "], None)),
-        ([1, 2.5, float("nan")], [7], [1, 2.5], None),
-        (3, [7], [3], None),
-        *((value, [7], [7], NUMBERS) for value in ("x", [[1, 2]], [float("inf")], [10**400])),
-    ],
-)
+@pytest.mark.parametrize(("value", "instead", "taken", "expected"), [
+    ("time flies", "a", "time flies", None),
+    ("", "", "", None),
+    *((value, "a", "a", TEXT) for value in ("", ("x", "y"), None)),
+    (["x", "", "y"], ["a"], ["x", "y"], None),
+    (("x", "y"), ["a"], ["x", "y"], None),
+    ("x", ["a"], ["x"], None),
+    *((value, ["a"], ["a"], TEXTS) for value in ([], [("x", "y")], [" "], None)),
+    ([1, 2.5, float("nan")], [7], [1, 2.5], None),
+    (3, [7], [3], None),
+    *((value, [7], [7], NUMBERS) for value in ("x", [[1, 2]], [float("inf")], [10**400])),
+])  # fmt: skip
 def test_validated_returns_valid_values_or_prints_what_it_expects(value, instead, taken, expected, capsys):
-    assert validated("box", value, instead) == taken
+    assert reader_input.validated("box", value, instead) == taken
     out = capsys.readouterr().out
     assert out.startswith(f"box must be {expected}, not ") and out.count("\n") == 1 if expected else not out
 
 
 @pytest.mark.parametrize("value", [[1], [1, 2, 3], [float("nan"), 0, 1], 5, None, "1, 2", [True, "a"]])
 def test_validated_refuses_another_count(value, capsys):
-    assert validated("logits", value, [0.0, 1.1], count=2) == [0.0, 1.1]
+    assert reader_input.validated("logits", value, [0.0, 1.1], count=2) == [0.0, 1.1]
     assert capsys.readouterr().out.startswith("logits must be a list of 2 numbers, not ")
-    assert validated("logits", (-1000, 3), [0.0, 1.1], count=2) == [-1000, 3]
+    assert reader_input.validated("logits", (-1000, 3), [0.0, 1.1], count=2) == [-1000, 3]
     assert not capsys.readouterr().out
 
 
@@ -270,52 +253,27 @@ def test_validated_refuses_another_count(value, capsys):
     ids=["few", "many", "without spaces", "at the limit", "after spaces"],
 )
 def test_first_words_prints_what_it_cuts(text, most, count, capsys):
-    words = first_words(text, most)
+    words = reader_input.first_words(text, most)
     assert len(words) == count
     assert "".join(text.split()).startswith("".join(words))
     assert capsys.readouterr().out.count("only its beginning is read") == (words != text.split())
 
 
-@pytest.mark.parametrize(
-    ("prediction", "actual"),
-    [
-        ((1, 1 / 8), [1.0, 0.13]),
-        (torch.tensor([1.0, 0.125]), [1.0, 0.13]),
-        (np.array([1.0, 0.13]), [1.0, 0.13]),
-        (2 / 3, 0.67),
-        (0.995, 1.0),
-        (70.4, 70),
-        (("##ies", "fl"), ["##ies", "fl"]),
-        ("good", "good"),
-        (" Attention Weights", "attention weights"),
-        ("4", 4),
-        ("0,5", 0.5),
-    ],
-)
+@pytest.mark.parametrize(("prediction", "actual"), [
+    ((1, 1 / 8), [1.0, 0.13]), (torch.tensor([1.0, 0.125]), [1.0, 0.13]), (np.array([1.0, 0.13]), [1.0, 0.13]),
+    (2 / 3, 0.67), (0.995, 1.0), (70.4, 70), (("##ies", "fl"), ["##ies", "fl"]), ("good", "good"),
+    (" Attention Weights", "attention weights"), ("4", 4), ("0,5", 0.5),
+])  # fmt: skip
 def test_reveal_accepts_prediction_within_rounding(prediction, actual, capsys):
     reveal(prediction, actual)
     assert capsys.readouterr().out == f"{actual}; you predicted {prediction}: correct\n"
 
 
-@pytest.mark.parametrize(
-    ("prediction", "actual"),
-    [
-        ((1, 1 / 9), [1.0, 0.13]),
-        ((1 / 8, 1), [1.0, 0.13]),
-        ((1,), [1.0, 0.13]),
-        (1, [1.0, 0.13]),
-        (0.96, 1.0),
-        (0.66, 0.67),
-        (71, 70),
-        (float("nan"), 0.5),
-        ("many", 0.5),
-        ("0.5", 0.6),
-        ("many words", "words"),
-        (["fl", "##ies"], ["##ies", "fl"]),
-        ("##ies", ["##ies", "fl"]),
-        (torch.ones(2, 2), [1.0, 1.0]),
-    ],
-)
+@pytest.mark.parametrize(("prediction", "actual"), [
+    ((1, 1 / 9), [1.0, 0.13]), ((1 / 8, 1), [1.0, 0.13]), ((1,), [1.0, 0.13]), (1, [1.0, 0.13]), (0.96, 1.0),
+    (0.66, 0.67), (71, 70), (float("nan"), 0.5), ("many", 0.5), ("0.5", 0.6), ("many words", "words"),
+    (["fl", "##ies"], ["##ies", "fl"]), ("##ies", ["##ies", "fl"]), (torch.ones(2, 2), [1.0, 1.0]),
+])  # fmt: skip
 def test_reveal_prints_no_verdict_for_other_predictions(prediction, actual, capsys):
     reveal(prediction, actual)
     assert capsys.readouterr().out == f"{actual}; you predicted {prediction}\n"
@@ -346,9 +304,7 @@ display("a figure")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("prediction", "printed", "shown"), [("None", ["before"], 0), ("0.4", ["before", "explained"], 2)]
-)
+@pytest.mark.parametrize(("prediction", "printed", "shown"), [(None, ["before"], 0), (0.4, ["before", "explained"], 2)])
 def test_cell_shows_nothing_before_a_prediction(tmp_path, monkeypatch, prediction, printed, shown):
     """Neither text nor figures nor its value; the next cell shows again what it prints."""
     monkeypatch.setenv("SHOW", "off")

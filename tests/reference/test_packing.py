@@ -51,9 +51,8 @@ def test_packing_takes_padding_anywhere(small, kind):
 def test_encoder_with_a_readers_own_part_pads(small):
     """Its layers see the padded batch, because the reader's method takes a mask; padding still becomes 0."""
     own, batch, seen = copy.deepcopy(small), ragged_batch([6, 2, 4]), []
-    own.layers[1].forward = lambda x, *mask: (
-        seen.append(x.shape) or type(own.layers[1]).forward(own.layers[1], x, *mask)
-    )
+    forward = type(own.layers[1]).forward
+    own.layers[1].forward = lambda x, *mask: seen.append(x.shape) or forward(own.layers[1], x, *mask)
     batch["token_type_ids"][:, 1] = 1
     real = batch["attention_mask"].bool()
     with torch.no_grad():
@@ -70,9 +69,7 @@ def test_packing_refuses_other_encoders():
 def test_packing_skips_padding_and_runs_hooks(small):
     seen = []
     modules = [small.layers[1], small.layers[1].attention, small.layers[1].feed_forward]
-    handles = [
-        module.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0].shape)) for module in modules
-    ]
+    handles = [part.register_forward_hook(lambda part, x, output: seen.append(x[0].shape)) for part in modules]
     encode_packed(small, **ragged_batch([9, 2, 2, 5]))
     for handle in handles:
         handle.remove()

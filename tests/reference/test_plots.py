@@ -60,10 +60,8 @@ def draw_ladder(**options):
     ladder({"tokens": (100.0, 86.0, 114.0), "one layer": (159.5, 147.0, 170.0), "six layers": None}, **options)
 
 
-DRAWN = [
-    *(draw_heatmap, draw_curves, draw_bars, draw_dots, draw_points, draw_arrows, draw_histogram, draw_ladder),
-    draw_boxes,
-]
+DRAWN = [draw_heatmap, draw_curves, draw_bars, draw_dots, draw_points, draw_arrows, draw_histogram, draw_ladder]
+DRAWN += [draw_boxes]
 
 
 @pytest.mark.parametrize("draw", DRAWN)

@@ -39,9 +39,8 @@ def has_ordinary_products(model: torch.nn.Module) -> bool:
 def test_copy_gives_the_same_vectors_and_leaves_the_model(tiny, monkeypatch):
     tokenizer, names = tiny_tokenizer(), list(tiny.state_dict())
     seen = []
-    monkeypatch.setattr(
-        "utils.search.with_fast_products", lambda *x, **y: seen.append(with_fast_products(*x, **y)) or seen[-1]
-    )
+    watched = lambda model, tokens: seen.append(with_fast_products(model, tokens)) or seen[-1]  # noqa: E731
+    monkeypatch.setattr("utils.search.with_fast_products", watched)
     fast = embed(TEXTS, tiny, tokenizer)
     assert not has_ordinary_products(seen[0])
     assert seen[0].embeddings.word_embeddings.weight is tiny.embeddings.word_embeddings.weight

@@ -61,9 +61,8 @@ def test_attentions_of_any_model():
     assert data["first"] == {"token": 2, "layer": 0, "head": 0, "mode": "pieces", "both": False}
     assert data["layers"] == [1]
     assert torch.equal(data["weights"][0], ATTENTION[1])
-    assert torch.equal(
-        drawn(sentence_view(encoder_attention=ATTENTION, encoder_tokens=TOKENS))["weights"][0][0], ATTENTION[0, 0]
-    )
+    by_name = sentence_view(encoder_attention=ATTENTION, encoder_tokens=TOKENS)
+    assert torch.equal(drawn(by_name)["weights"][0][0], ATTENTION[0, 0])
 
 
 def test_the_first_word_looks_by_default():
@@ -97,9 +96,8 @@ def test_other_takes_the_place_of_the_last_text(encoder, tokenizer):
 
 def aligned(first: str, *others: str, mode: str = "pieces") -> tuple[list[list[int]], list[list[str]]]:
     """Align texts of word pieces, with uniform weights: the column of each token, and the names of the columns."""
-    texts = [
-        (torch.full((1, 1, 1, n, n), 1 / n), text.split()) for text in (first, *others) for n in [len(text.split())]
-    ]
+    split = [text.split() for text in (first, *others)]
+    texts = [(torch.full((1, 1, 1, len(words), len(words)), 1 / len(words)), words) for words in split]
     return sentence.align([sentence.read_sentence((*text, None, None), {}) for text in texts], mode)
 
 
@@ -110,10 +108,8 @@ def test_texts_are_aligned_on_words():
     ids, names = aligned("a big c", "a wid ##er ##est c")  # a word of more pieces has one column
     assert (ids, names[1]) == ([[0, 1, 2], [0, 1, 1, 1, 2]], ["a", "widerest", "c"])
     ids, names = aligned("a b c", "a b d d c", "c")  # words that others don't have
-    assert (ids, names) == (
-        [[0, 1, 4], [0, 1, 2, 3, 4], [4]],
-        [["a", "b", "", "", "c"], ["a", "b", "d", "d", "c"], ["", "", "", "", "c"]],
-    )
+    assert ids == [[0, 1, 4], [0, 1, 2, 3, 4], [4]]
+    assert names == [["a", "b", "", "", "c"], ["a", "b", "d", "d", "c"], ["", "", "", "", "c"]]
     ids, names = aligned("a b", "x y a b")
     assert (ids, names[0]) == ([[2, 3], [0, 1, 2, 3]], ["", "", "a", "b"])
     assert aligned("a big ##ger", "a wid ##er", mode="words")[1] == [["a", "bigger"], ["a", "wider"]]
@@ -175,33 +171,22 @@ def test_letters_from_the_right_are_isolated_in_sentences():
     assert sentence.quoted(" it") == "“ it”"
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        (
-            {"token": "slow"},
-            ValueError,
-            "token='slow' is not among the tokens of the text: use one of time, flies, fast",
-        ),
-        ({"token": 3}, ValueError, "token names 3, but there are 3: use 0 to 2"),
-        ({"layer": 2}, ValueError, r"layer must be one of the layers shown, \[0, 1\], got 2"),
-        ({"layer": True}, ValueError, r"layer must be one of the layers shown, \[0, 1\], got True"),
-        ({"head": 4}, ValueError, "head names 4, but there are 4: use 0 to 3"),
-        ({"other": "time flies"}, TypeError, r"other must be a tuple \(attention, tokens\) .* got str: pass a model"),
-        ({"other": (ATTENTION, TOKENS)}, ValueError, "other repeats the tokens 'time flies fast', with the same weig"),
-        (
-            {"other": (ATTENTION.flip(0), TOKENS), "labels": ["one"]},
-            ValueError,
-            r"labels must be a list of 2 names, got",
-        ),
-        (
-            {"other": (ATTENTION[:1], ["time", "flies", "by"])},
-            ValueError,
-            "other must have as many layers and heads, 2 layers × 4 heads, got 1 layers × 4 heads",
-        ),
-        ({"colour": 1}, TypeError, "unexpected keyword argument 'colour'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"token": "slow"}, ValueError, "token='slow' is not among the tokens of the text: use one of time, flies"),
+    ({"token": 3}, ValueError, "token names 3, but there are 3: use 0 to 2"),
+    ({"layer": 2}, ValueError, r"layer must be one of the layers shown, \[0, 1\], got 2"),
+    ({"layer": True}, ValueError, r"layer must be one of the layers shown, \[0, 1\], got True"),
+    ({"head": 4}, ValueError, "head names 4, but there are 4: use 0 to 3"),
+    ({"other": "time flies"}, TypeError, r"other must be a tuple \(attention, tokens\) .* got str: pass a model"),
+    ({"other": (ATTENTION, TOKENS)}, ValueError, "other repeats the tokens 'time flies fast', with the same weig"),
+    ({"other": (ATTENTION.flip(0), TOKENS), "labels": ["one"]}, ValueError, "labels must be a list of 2 names"),
+    (
+        {"other": (ATTENTION[:1], ["time", "flies", "by"])},
+        ValueError,
+        "other must have as many layers and heads, 2 layers × 4 heads, got 1 layers × 4 heads",
+    ),
+    ({"colour": 1}, TypeError, "unexpected keyword argument 'colour'"),
+])  # fmt: skip
 def test_invalid_options_raise(options, error, message):
     with pytest.raises(error, match=message):
         sentence_view(ATTENTION, TOKENS, **options)
@@ -232,9 +217,7 @@ def test_invalid_texts_raise(encoder, tokenizer):
 
 def test_two_sides_raise():
     model, tokenizer = sharp_model("bart", TWO_SIDES["bart"] | {"vocab_size": 300}), byte_level(["the cat sat"])
-    with pytest.raises(
-        ValueError, match=r"got encoder_attention and decoder_attention and cross_attention: .*get_encoder"
-    ):
+    with pytest.raises(ValueError, match=r"encoder_attention and decoder_attention and cross_attention: .*get_encoder"):
         sentence_view(model, tokenizer, "the cat", "sat")
     side = drawn(sentence_view(model.get_encoder(), tokenizer, "the cat"))
     assert side["weights"][0].shape[:2] == (2, 4)

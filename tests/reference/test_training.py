@@ -10,16 +10,6 @@ import processes
 from utils import training
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.datasets import Examples
-from utils.training import (
-    History,
-    classification_loss,
-    encode,
-    evaluate,
-    fine_tune,
-    freeze_lowest,
-    make_optimizer,
-    rate_factor,
-)
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 32}
 SMALL |= {"vocab_size": 30522, "max_position_embeddings": 24}
@@ -27,6 +17,7 @@ GOOD = ["a good film", "good , just good", "what a good story this is , told wel
 BAD = ["a bad film", "bad , just bad", "what a bad story this is , told badly", "bad !", "so bad"]
 TRAIN = Examples((GOOD + BAD) * 4, ([1] * 5 + [0] * 5) * 4)
 VALIDATION = Examples(["a good , good story", "a bad , bad story", "good", "bad"], [1, 0, 1, 0])
+LOSS = training.classification_loss
 SETTINGS = {"epochs": 3, "batch_size": 8, "learning_rate": 2e-2, "quiet": True}
 
 
@@ -47,7 +38,7 @@ def stop_after(monkeypatch, steps: int, error: BaseException) -> None:
         if len(count) == steps:
             raise error
         count.append(arguments)
-        return classification_loss(*arguments)
+        return LOSS(*arguments)
 
     monkeypatch.setattr(training, "classification_loss", counting)
 
@@ -56,7 +47,7 @@ def stop_after(monkeypatch, steps: int, error: BaseException) -> None:
 def test_freeze_lowest_freezes_from_below(number):
     model = TransformerForSequenceClassification(BertConfig(**SMALL | {"num_hidden_layers": 2}))
     model.requires_grad_(False)  # by an earlier call
-    freeze_lowest(model, number)
+    training.freeze_lowest(model, number)
     frozen = {name.split(".")[2] for name, weight in model.named_parameters() if not weight.requires_grad}
     frozen_layers = {str(layer) for layer in range(number)}
     assert {name for name in frozen if name.isdigit()} == frozen_layers
@@ -66,12 +57,12 @@ def test_freeze_lowest_freezes_from_below(number):
 
 def test_fine_tune_learns_and_keeps_the_best_epoch(tokenizer):
     model = new_model()
-    history = fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS | {"epochs": 6})
+    history = training.fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS | {"epochs": 6})
     assert history.ended == "finished"
     assert len(history.step_losses) == 30
     assert [epoch.total for epoch in history.train + history.validation] == [40] * 6 + [4] * 6
     assert history.train[-1].loss < 0.3 < history.train[0].loss
-    assert evaluate(model, tokenizer, VALIDATION) == history.validation[history.best_epoch - 1]
+    assert training.evaluate(model, tokenizer, VALIDATION) == history.validation[history.best_epoch - 1]
     assert history.validation[history.best_epoch - 1].accuracy == 1
     assert not model.training
 
@@ -80,7 +71,7 @@ def test_fine_tune_depends_on_the_seed_alone(tokenizer):
     results = []
     for seed in (0, 0, 1):
         model = new_model()
-        fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS, seed=seed)
+        training.fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS, seed=seed)
         results.append(weights_of(model))
     assert torch.equal(results[0], results[1])
     assert not torch.equal(results[0], results[2])
@@ -89,7 +80,7 @@ def test_fine_tune_depends_on_the_seed_alone(tokenizer):
 def test_fine_tune_takes_the_official_tokenizer(tokenizer, official_tokenizer):
     models = [new_model(), new_model()]
     for model, its_tokenizer in zip(models, (tokenizer, official_tokenizer), strict=True):
-        fine_tune(model, its_tokenizer, TRAIN, VALIDATION, **SETTINGS)
+        training.fine_tune(model, its_tokenizer, TRAIN, VALIDATION, **SETTINGS)
     assert torch.equal(*map(weights_of, models))
 
 
@@ -97,7 +88,7 @@ def test_fine_tune_leaves_a_frozen_body_unchanged(tokenizer):
     model = new_model()
     model.encoder.requires_grad_(False)
     body, head = weights_of(model.encoder), weights_of(model.classifier)
-    fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
+    training.fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
     assert torch.equal(weights_of(model.encoder), body)
     assert not torch.equal(weights_of(model.classifier), head)
 
@@ -111,13 +102,13 @@ def test_early_stopping_restores_the_best_weights(tokenizer, monkeypatch):
         return training.Evaluation(0.6 + 0.01 * len(kept), next(accuracies), 4)
 
     monkeypatch.setattr(training, "evaluate_rows", fake_evaluate)
-    history = fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS | {"epochs": 9}, patience=2)
+    history = training.fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS | {"epochs": 9}, patience=2)
     assert (history.ended, history.best_epoch, len(history.validation)) == ("early stopping", 2, 4)
     assert torch.equal(weights_of(model), kept[1])
 
 
 def test_history_breaks_ties_of_accuracy_by_loss():
-    history, scores = History(), [(0.5, 0.8), (0.4, 0.8), (0.1, 0.7)]
+    history, scores = training.History(), [(0.5, 0.8), (0.4, 0.8), (0.1, 0.7)]
     records = [history.record(*[training.Evaluation(loss, accuracy, 10)] * 2) for loss, accuracy in scores]
     assert records == [True, True, False]
     assert history.best_epoch == 2
@@ -127,7 +118,7 @@ def test_early_interrupt_keeps_the_current_weights(tokenizer, monkeypatch):
     model = new_model()
     before = weights_of(model)
     stop_after(monkeypatch, 3, KeyboardInterrupt())
-    history = fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
+    history = training.fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
     assert (history.ended, history.best_epoch, len(history.step_losses)) == ("interrupted", None, 3)
     assert not torch.equal(weights_of(model), before)
     assert not model.training
@@ -136,9 +127,9 @@ def test_early_interrupt_keeps_the_current_weights(tokenizer, monkeypatch):
 def test_late_interrupt_restores_the_best_weights(tokenizer, monkeypatch):
     model = new_model()
     stop_after(monkeypatch, 12, KeyboardInterrupt())  # five steps an epoch: in the third
-    history = fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
+    history = training.fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
     assert (history.ended, len(history.step_losses), len(history.validation)) == ("interrupted", 12, 2)
-    assert evaluate(model, tokenizer, VALIDATION) == history.validation[history.best_epoch - 1]
+    assert training.evaluate(model, tokenizer, VALIDATION) == history.validation[history.best_epoch - 1]
 
 
 @pytest.mark.parametrize("good_steps", [0, 2, 7])
@@ -148,13 +139,13 @@ def test_training_stops_at_a_loss_that_is_not_finite(tokenizer, monkeypatch, goo
 
     def spoiled(*arguments):
         calls.append(arguments)
-        loss, right, total = classification_loss(*arguments)
+        loss, right, total = LOSS(*arguments)
         return torch.stack([loss * (float("nan") if len(calls) > good_steps else 1), right, total])
 
     monkeypatch.setattr(training, "classification_loss", spoiled)
     message = rf"the loss is nan at step {good_steps + 1}, with a learning rate of .*: use a lower one"
     with pytest.raises(FloatingPointError, match=message):
-        fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
+        training.fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
     assert weights_of(model).isfinite().all()
     assert torch.equal(weights_of(model), before) == (good_steps < 5)  # no epoch was over yet
     assert not model.training
@@ -163,7 +154,7 @@ def test_training_stops_at_a_loss_that_is_not_finite(tokenizer, monkeypatch, goo
 def test_fine_tune_refuses_a_frozen_model(tokenizer):
     model = new_model().requires_grad_(False)
     with pytest.raises(ValueError, match=r"0 weights require gradients: leave the head trainable"):
-        fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
+        training.fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
 
 
 @pytest.mark.parametrize("steps", [2, 4, 15, 16, 100, 427])
@@ -174,12 +165,12 @@ def test_learning_rate_equals_that_of_transformers(steps):
     (theirs,) = get_linear_schedule_with_warmup(optimizer, warmup, steps).lr_lambdas
     for step in range(steps + 1):
         expected = theirs(step + 1) if step < warmup else theirs(step)
-        assert rate_factor(step, steps) == pytest.approx(expected, abs=1e-12), step
+        assert training.rate_factor(step, steps) == pytest.approx(expected, abs=1e-12), step
 
 
 def test_optimizer_does_not_decay_biases_and_norms():
     model = new_model()
-    optimizer, _ = make_optimizer(model, 1e-3, steps=10)
+    optimizer, _ = training.make_optimizer(model, 1e-3, steps=10)
     decayed, kept = optimizer.param_groups
     assert (decayed["weight_decay"], kept["weight_decay"]) == (0.01, 0.0)
     assert len(decayed["params"]) + len(kept["params"]) == len(list(model.parameters()))
@@ -193,13 +184,13 @@ def test_optimizer_does_not_decay_biases_and_norms():
 def test_processes_average_to_the_gradient_of_the_batch(tokenizer, size):
     """The shares differ in size, so the mean of the processes' mean losses would be wrong."""
     model = new_model(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    (rows, labels), batch = encode(model, tokenizer, TRAIN, None), [3, 8, 1, 30, 17]
-    whole = classification_loss(model, rows, labels, batch)
+    (rows, labels), batch = training.encode(model, tokenizer, TRAIN, None), [3, 8, 1, 30, 17]
+    whole = training.classification_loss(model, rows, labels, batch)
     wanted = torch.autograd.grad(whole[0] / whole[2], model.parameters())
     members = [SimpleNamespace(process_index=rank, num_processes=size) for rank in range(size)]
     shares = [processes.share(batch, member) for member in members]
     assert sorted(index for part in shares for index in part) == sorted(batch)
-    sums = [classification_loss(model, rows, labels, part) for part in shares]
+    sums = [training.classification_loss(model, rows, labels, part) for part in shares]
     averaged = [torch.zeros_like(gradient) for gradient in wanted]
     for member, own in zip(members, sums, strict=True):
         member.reduce = lambda values, how: torch.stack(sums).detach().sum(dim=0)

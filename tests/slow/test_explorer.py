@@ -57,7 +57,6 @@ def test_half_precision_changes_attention_by_at_most_a_hundredth(encoder, tokeni
 def test_a_reader_uses_the_page(site):
     """Run the browser tests of the page, which use a small random model, on this page."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/browser/test_explorer.py"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"SITE": str(site)}, capture_output=True, text=True, check=False
-    )
+    environment = os.environ | {"SITE": str(site)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

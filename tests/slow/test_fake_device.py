@@ -29,23 +29,20 @@ def run(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [
-        ("near + away", "RuntimeError"),
-        ("near.add_(away)", "RuntimeError"),
-        ("away.add_(near)", "RuntimeError"),
-        ("torch.cat([near, away])", "RuntimeError"),
-        ("near[torch.tensor([0], device='far')]", "RuntimeError"),
-        ("away[near > 0] = near.flatten()", "RuntimeError"),
-        ("torch.nn.functional.embedding(torch.tensor([0]), away)", "RuntimeError"),
-        ("torch.nn.Linear(3, 2)(away)", "RuntimeError"),
-        ("torch.nn.Linear(3, 2).to('far')(near)", "RuntimeError"),
-        ("torch.rand(2, device='far', generator=torch.Generator())", "RuntimeError"),
-        ("away.numpy()", "TypeError"),
-        ("import numpy; numpy.asarray(away)", "TypeError"),
-    ],
-)
+@pytest.mark.parametrize(("code", "error"), [
+    ("near + away", "RuntimeError"),
+    ("near.add_(away)", "RuntimeError"),
+    ("away.add_(near)", "RuntimeError"),
+    ("torch.cat([near, away])", "RuntimeError"),
+    ("near[torch.tensor([0], device='far')]", "RuntimeError"),
+    ("away[near > 0] = near.flatten()", "RuntimeError"),
+    ("torch.nn.functional.embedding(torch.tensor([0]), away)", "RuntimeError"),
+    ("torch.nn.Linear(3, 2)(away)", "RuntimeError"),
+    ("torch.nn.Linear(3, 2).to('far')(near)", "RuntimeError"),
+    ("torch.rand(2, device='far', generator=torch.Generator())", "RuntimeError"),
+    ("away.numpy()", "TypeError"),
+    ("import numpy; numpy.asarray(away)", "TypeError"),
+])  # fmt: skip
 def test_device_refuses_what_a_gpu_refuses(fake_device_env, code, error):
     done = run("-c", ONES + code, env=fake_device_env)
     assert done.returncode == 1

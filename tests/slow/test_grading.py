@@ -43,15 +43,11 @@ def copy(tmp_path_factory) -> Path:
     return write_copy(tmp_path_factory.mktemp("for") / "students")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["-m", "ruff", "check", "."],
-        ["-m", "ruff", "format", "--check", "."],
-        ["-m", "pytest", "-q", "--nbval", "notebooks/03_self_attention.ipynb"],
-    ],
-    ids=["style", "format", "a notebook"],
-)
+@pytest.mark.parametrize("command", [
+    ["-m", "ruff", "check", "."],
+    ["-m", "ruff", "format", "--check", "."],
+    ["-m", "pytest", "-q", "--nbval", "notebooks/03_self_attention.ipynb"],
+], ids=["style", "format", "a notebook"])  # fmt: skip
 def test_student_copy_is_clean_and_gives_saved_outputs(copy, command):
     variables = os.environ | {"PYTHONPATH": str(copy)}
     options = {"cwd": copy, "env": variables, "capture_output": True, "text": True, "check": False}

@@ -13,9 +13,8 @@ from nbclient import NotebookClient
 from publish.notebooks import number_of
 from tests.helpers import ROOT
 
-TABLE = re.findall(
-    r"^\| ([\w, ]+) \| (?:[\d.]+–)?([\d.]+) GB \|$", (ROOT / "docs" / "ROOMS.md").read_text("utf-8"), re.M
-)
+ROOMS = (ROOT / "docs" / "ROOMS.md").read_text("utf-8")
+TABLE = re.findall(r"^\| ([\w, ]+) \| (?:[\d.]+–)?([\d.]+) GB \|$", ROOMS, re.M)
 MOST = {number: float(most) for numbers, most in TABLE for number in numbers.split(", ")}  # GB, by notebook
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 

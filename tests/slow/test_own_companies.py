@@ -10,10 +10,7 @@ from tests.helpers import ROOT
 
 TABLES = {
     "two names": [("", "companyName", "ticker"), *((number, f"Shop {number}", "S") for number in range(2))],
-    "thirty texts": [
-        ("Shop", "name", "What they do"),
-        *((7, f"Shop {n}", f"Sells {n} kinds of tea.") for n in range(30)),
-    ],
+    "thirty texts": [("Shop", "name", "What they do"), *((7, f"Shop {n}", f"Sells {n} teas.") for n in range(30))],
     "queries": [
         ("name", "about", "query"),
         ("Blossom", "Sells roses.", "flowers for my mother"),

@@ -28,25 +28,24 @@ def cut_through_the_list(word, vocab):
     return pieces if "".join(piece.removeprefix("##") for piece in pieces) == word else ("[UNK]",)
 
 
-RIGHT = {"1.1": "cut_through_the_list", "1.2": "'2, 9'"}
-WRONG = {
-    "1.1": """
-        word_pieces | the series' own word_pieces
-        range(len(word), start, -1) => range(start + 1, len(word) + 1) | is longer
-        fewest_by_cuts | BERT takes the longest piece and
-        "##" + word[start:end] => word[start:end] | , but you return [UNK]. Do
-        lambda word, vocab: [piece.removeprefix("##") for piece in right(word, vocab)] | begins with ##
-        return ["[UNK]"] => return [*pieces, "[UNK]"] | whole* word
-        return ["[UNK]"] => return pieces | whole* word
-        return pieces => return " ".join(pieces) | list of strings
-        return ["[UNK]"] => pass | Your loop never ends. It has
-        range(len(word), start, -1) => range(len(word), start + 1, -1) | a single letter last
-        lambda word, vocab: [word] | not in `vocab`
-        lambda word, vocab: right(word, vocab)[:1] | does not spell
-    """,
-    "1.2": """
-        "2 and 9" | two whole numbers
-        9 | two whole numbers
-        (2, float("nan")) | two whole numbers
-    """,
-}
+RIGHT = r"""
+    1.1 | cut_through_the_list
+    1.2 | '2, 9'
+"""
+WRONG = r"""
+    1.1 | word_pieces | the series' own word_pieces
+    1.1 | range(len(word), start, -1) => range(start + 1, len(word) + 1) | is longer
+    1.1 | fewest_by_cuts | BERT takes the longest piece and
+    1.1 | "##" + word[start:end] => word[start:end] | , but you return [UNK]. Do
+    1.1 | lambda word, vocab: [piece.removeprefix("##") for piece in right(word, vocab)] | begins with ##
+    1.1 | return ["[UNK]"] => return [*pieces, "[UNK]"] | whole* word
+    1.1 | return ["[UNK]"] => return pieces | whole* word
+    1.1 | return pieces => return " ".join(pieces) | list of strings
+    1.1 | return ["[UNK]"] => pass | Your loop never ends. It has
+    1.1 | range(len(word), start, -1) => range(len(word), start + 1, -1) | a single letter last
+    1.1 | lambda word, vocab: [word] | not in `vocab`
+    1.1 | lambda word, vocab: right(word, vocab)[:1] | does not spell
+    1.2 | "2 and 9" | two whole numbers
+    1.2 | 9 | two whole numbers
+    1.2 | (2, float("nan")) | two whole numbers
+"""

@@ -28,62 +28,48 @@ def without_math(gelu):
     return FunctionType(gelu.__code__, {"torch": torch})
 
 
-RIGHT = {
-    "5.1": "stream + sublayer(stream) => torch.add(sublayer(stream), stream)",
-    "5.2": """
-        lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x)
-        lambda x: right(x).numpy()
-        ByModule()
-        lambda x: x * torch.special.ndtr(x)
-    """,
-    "5.3": "lambda self, x: torch.stack([right(self, states) for states in x.unbind(1)], dim=1)",
-    "5.4": """
-        (3, [5, 4, 3, 2, 1, 0])
-        ([False, False, False, True, False, False], "all")
-    """,
-    "5.5": "hidden_states + self.dropout(transformed) => self.dropout(transformed) + hidden_states",
-}
-WRONG = {
-    "5.1": """
-        sublayer(stream) => sublayer(stream).detach() | Remove any detach
-        norm(stream => norm(stream.detach() | Remove any detach
-    """,
-    "5.2": """
-        lambda x: F.gelu(x.view(2, 3, 5)) if x.numel() == 30 else x | torch's own GELU
-        lambda x: right(x) if x.numel() == 30 else x | but not for the shape (3,)
-        F.gelu | torch's own GELU
-        lambda x: torch.stack([right(row) for row in x]) | a single number
-        without_math(right) | Write `import math` above your function
-        math.sqrt => torch.sqrt | The root of a number is number ** 0.5
-        torch.erf => math.erf | and torch.erf a whole tensor
-    """,
-    "5.3": """
-        self.intermediate(hidden_states) => hidden_states @ self.intermediate.weight.T + self.intermediate.bias | self.intermediate is never called
-        lambda self, x: right(self, x.mean(1, keepdim=True)) | shape
-    """,
-    "5.4": """
-        ([3], "012345") | list of numbers
-        ([3.7], right[1]) | whole numbers
-        ([3, 3], right[1]) | appears twice
-        [3] | two lists
-    """,
-    "5.5": """
-        (hidden_states, attention_mask, True) => (hidden_states, None, True) | “layer 0, padded batch” differs
-        self.dropout(attended) => attended ;; self.dropout(transformed) => transformed | “in training, with dropout” differs
-        hidden_states + self.dropout(transformed) => self.dropout(hidden_states + transformed) | “in training, with dropout” differs
-        lambda block, x, mask: block(x, mask, True) | calls the finished layer
-        lambda *given: TransformerEncoderLayer.forward(*given, True) | calls the finished layer
-        lambda *given: (right(*given)[0] + 1, right(*given)[1]) | “layer 0, one sentence” differs
-        self.attention_norm(hidden_states + => self.attention_norm(hidden_states.detach() + | gradients do not flow back
-        self.dropout(attended) => F.dropout(attended, 0.1) ;; self.dropout(transformed) => F.dropout(transformed, 0.1) | Your function drops values in evaluation
-        self.feed_forward(hidden_states) => self.feed_forward(self.attention_norm(hidden_states)) ;; self.attention_norm(hidden_states + self.dropout(attended)) => hidden_states + self.dropout(attended) | differs
-        transformed = => self.dropout(attended); transformed = | self.dropout runs 3 times
-        self.dropout(attended) => F.dropout(attended, self.dropout.p, self.training) ;; self.dropout(transformed) => F.dropout(transformed, self.dropout.p, self.training) | self.dropout is never called
-        lambda block, *given: right(Bypassing(block, "attention"), *given) | self.attention is never called
-        lambda block, *given: right(Bypassing(block, "feed_forward"), *given) | self.feed_forward is never called
-        lambda *given: right(*given)[0] | Return two things
-        lambda *given: (right(*given)[0], None) | weights are None
-        lambda *given: right(*given)[::-1] | The two are swapped: the new
-        lambda *given: (right(*given)[0],) * 2 | returned second
-    """,
-}
+RIGHT = r"""
+    5.1 | stream + sublayer(stream) => torch.add(sublayer(stream), stream)
+    5.2 | lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x)
+    5.2 | lambda x: right(x).numpy()
+    5.2 | ByModule()
+    5.2 | lambda x: x * torch.special.ndtr(x)
+    5.3 | lambda self, x: torch.stack([right(self, states) for states in x.unbind(1)], dim=1)
+    5.4 | (3, [5, 4, 3, 2, 1, 0])
+    5.4 | ([False, False, False, True, False, False], "all")
+    5.5 | hidden_states + self.dropout(transformed) => self.dropout(transformed) + hidden_states
+"""
+WRONG = r"""
+    5.1 | sublayer(stream) => sublayer(stream).detach() | Remove any detach
+    5.1 | norm(stream => norm(stream.detach() | Remove any detach
+    5.2 | lambda x: F.gelu(x.view(2, 3, 5)) if x.numel() == 30 else x | torch's own GELU
+    5.2 | lambda x: right(x) if x.numel() == 30 else x | but not for the shape (3,)
+    5.2 | F.gelu | torch's own GELU
+    5.2 | lambda x: torch.stack([right(row) for row in x]) | a single number
+    5.2 | without_math(right) | Write `import math` above your function
+    5.2 | math.sqrt => torch.sqrt | The root of a number is number ** 0.5
+    5.2 | torch.erf => math.erf | and torch.erf a whole tensor
+    5.3 | self.intermediate(hidden_states) => hidden_states @ self.intermediate.weight.T + self.intermediate.bias | self.intermediate is never called
+    5.3 | lambda self, x: right(self, x.mean(1, keepdim=True)) | shape
+    5.4 | ([3], "012345") | list of numbers
+    5.4 | ([3.7], right[1]) | whole numbers
+    5.4 | ([3, 3], right[1]) | appears twice
+    5.4 | [3] | two lists
+    5.5 | (hidden_states, attention_mask, True) => (hidden_states, None, True) | “layer 0, padded batch” differs
+    5.5 | self.dropout(attended) => attended ;; self.dropout(transformed) => transformed | “in training, with dropout” differs
+    5.5 | hidden_states + self.dropout(transformed) => self.dropout(hidden_states + transformed) | “in training, with dropout” differs
+    5.5 | lambda block, x, mask: block(x, mask, True) | calls the finished layer
+    5.5 | lambda *given: TransformerEncoderLayer.forward(*given, True) | calls the finished layer
+    5.5 | lambda *given: (right(*given)[0] + 1, right(*given)[1]) | “layer 0, one sentence” differs
+    5.5 | self.attention_norm(hidden_states + => self.attention_norm(hidden_states.detach() + | gradients do not flow back
+    5.5 | self.dropout(attended) => F.dropout(attended, 0.1) ;; self.dropout(transformed) => F.dropout(transformed, 0.1) | Your function drops values in evaluation
+    5.5 | self.feed_forward(hidden_states) => self.feed_forward(self.attention_norm(hidden_states)) ;; self.attention_norm(hidden_states + self.dropout(attended)) => hidden_states + self.dropout(attended) | differs
+    5.5 | transformed = => self.dropout(attended); transformed = | self.dropout runs 3 times
+    5.5 | self.dropout(attended) => F.dropout(attended, self.dropout.p, self.training) ;; self.dropout(transformed) => F.dropout(transformed, self.dropout.p, self.training) | self.dropout is never called
+    5.5 | lambda block, *given: right(Bypassing(block, "attention"), *given) | self.attention is never called
+    5.5 | lambda block, *given: right(Bypassing(block, "feed_forward"), *given) | self.feed_forward is never called
+    5.5 | lambda *given: right(*given)[0] | Return two things
+    5.5 | lambda *given: (right(*given)[0], None) | weights are None
+    5.5 | lambda *given: right(*given)[::-1] | The two are swapped: the new
+    5.5 | lambda *given: (right(*given)[0],) * 2 | returned second
+"""

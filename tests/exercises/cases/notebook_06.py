@@ -48,103 +48,89 @@ def zero_the_last(encoder, number):
         parameter.zero_()
 
 
-RIGHT = {
-    "6.1": """
-        return states, attentions => return tuple(states), tuple(attentions)
-        return states, attentions => return torch.stack(states), torch.stack(attentions)
-        for layer in self.layers: => for number in range(len(self.layers)): ;; layer(states[-1] => self.layers[number](states[-1]
-    """,
-    "6.2": "'4600 parameters'",
-    "6.3": "rename_by_parts(right.__globals__['NAMES'])",
-    "6.4": """
-        return states => return torch.stack(states)
-        return states => return tuple(states)
-        forward_yielding
-    """,
-    "6.5": "thaw_by_name",
-}
-WRONG = {
-    "6.1": """
-        return states, attentions => return states[-1], attentions | Return two lists
-        return states, attentions => return states | Return two lists
-        return states, attentions => return attentions, states | The two are swapped: the hidden
-        = layer( => = layer.forward( | self.layers[0] is never called
-        attention_mask, True => None, True | not masked
-        (input_ids, token_type_ids)], => (input_ids)], | token types are missing
-        attention_mask, True => attention_mask | weights are None
-        return states, attentions => return states[1:], attentions | The embeddings come first
-        return states, attentions => return states[:-1], attentions | last round's result is missing
-        return states, attentions => return states[::-1], attentions | The order is reversed: the embeddings
-        return states, attentions => return states[:1], attentions | 3 layers give 4
-        states.append(state) => states.append(state.detach()) | gradients do not flow back
-        return states, attentions => return states, attentions[-1:] | 1 tensors of attention weights for 3 layers
-        return states, attentions => return states, attentions[::-1] | weights of layer 0 are wrong
-        attentions.append(weights) => attentions.append(weights.mean(1)) | should have the shape
-        = layer( => = self.layers[0]( | This uses the first layer in
-        = layer( => = self.layers[-1]( | This uses the last layer in
-        for layer in self.layers => for layer in self.layers[::-1] | The layers are in the wrong
-        for layer in self.layers => for layer in self.layers[:24] | but 25 layers give 26
-        layer(states[-1] => layer(states[0] | Every round got the embeddings
-        return states, attentions => return [*states, *states][:4], [*attentions, *attentions][:3] | Right for three layers, but two
-        self.embeddings(input_ids, token_type_ids) => self.embeddings.word_embeddings(input_ids) | These are only word vectors. Call
-        state, weights = layer => state = weights = layer | A layer returns a pair, hidden
-        stack_of_the_class | calls the finished encoder
-    """,
-    "6.2": """
-        "many" | a number
-    """,
-    "6.3": """
-        lambda name: name | unchanged
-        str.split | type list
-        if name.startswith("pooler") or name.endswith("_ids"): => if False: | , but our encoder has no
-        name.startswith("pooler") => name.startswith(("pooler", "encoder.layer.1.")) | your function returns None. Does it
-        return name\\n => pass\\n | your function returns None. Does it
-        NAMES = { => NAMES = {"output.dense": "feed_forward.output", | longer ones first
-        NAMES = { => NAMES = {"output.LayerNorm": "feed_forward_norm", | longer ones first
-        NAMES = { => NAMES = {"LayerNorm": "layer_norm", | no such weight
-        NAMES = { => NAMES = {"encoder.layer": "layer", | no such weight
-        NAMES = { => NAMES = {"layer.11.": "layer.1.", | which is the name of another
-        "attention_norm" => "feed_forward_norm" | which is the name of another
-        name.endswith("_ids"): => name.endswith("_ids"):\\n        return None\\n    if "intermediate" in name:\\n        return name\\n    if False: | unchanged
-    """,
-    "6.4": """
-        (hidden_states, attention_mask)\\n => (states[0], attention_mask)\\n | Every round got the embeddings
-        states.append(hidden_states) => states.append((hidden_states, None)) | a pair
-        for _ in encoder.layers => for layer in encoder.layers ;; encoder.layers[0](hidden => layer(hidden | the ordinary encoder
-        encoder.layers[0] => encoder.layers[-1] | This uses the last layer in
-        encoder.embeddings(input_ids, token_type_ids) => encoder.embeddings.word_embeddings(input_ids) | These are only word vectors. Call
-        return states => return [*states, *[torch.zeros(0)] * 3][:4] | Right for three layers, but two
-        lambda encoder, *given: encoder(*given, output_hidden_states=True).hidden_states | calls the finished encoder
-        lambda encoder, *given: TransformerEncoder.forward(encoder, *given, output_hidden_states=True).hidden_states | calls the finished encoder
-        states = [hidden_states] => states = [hidden_states]; encoder.eval() | to evaluation mode
-        states = [hidden_states] => states = [hidden_states]; encoder.layers = torch.nn.ModuleList([encoder.layers[0]] * len(encoder.layers)) | Your function changes the encoder's parameters
-        hidden_states, _ = encoder => hidden_states = encoder | A layer returns a pair, hidden
-        (hidden_states, attention_mask)\\n => (hidden_states.detach(), attention_mask)\\n | gradients do not flow back
-        return states => return [state.detach() for state in states] | gradients do not flow back
-        (hidden_states, attention_mask)\\n => (hidden_states)\\n | not masked
-        (input_ids, token_type_ids)\\n => (input_ids)\\n | token types are missing
-        return states => return states[1:] | The embeddings come first
-        return states => return states[:-1] | last round's result is missing
-        return states => return states[-1] | Return all hidden states as a
-        return states => return states[::-1] | The order is reversed: the embeddings
-        return states => return [state + 1 for state in states] | not the embeddings
-        return states => return states[:1] * len(states) | after round 1
-        return states => return states[:1] | 3 layers give 4
-        return states => return dict(enumerate(states)) | list or tuple
-    """,
-    "6.5": """
-        encoder.layers[first:] => encoder.layers[-number:] | layers[-0:]
-        encoder.layers[first:] => encoder.layers[:number] | wrong layers
-        encoder.requires_grad_(False) => encoder.layers.requires_grad_(False); encoder.embeddings.requires_grad_(True) | embeddings can still learn
-        sum(p.numel() for p => sum(1 for p | counts tensors
-        encoder.layers[first:].requires_grad_(True) => pass | Every layer is frozen
-        encoder.requires_grad_(False) => encoder.embeddings.requires_grad_(False) ;; encoder.layers[first:].requires_grad_(True) => encoder.layers[:first].requires_grad_(False) | Every layer is frozen
-        encoder.requires_grad_(False) => encoder.embeddings.requires_grad_(False) | Every layer can learn
-        in encoder.parameters() if p.requires_grad => in encoder.parameters() | Count only the parameters that can
-        first = => encoder.eval(); first = | eval() or train()
-        lambda encoder, number: (right(encoder, number), zero_the_last(encoder, number))[0] | changes the encoder's parameters
-        lambda encoder, number: f"{right(encoder, number)} parameters" | Your function returns text. Return only
-        lambda encoder, number: (right(encoder, number), 172 * number)[1] | parameters can learn
-        lambda encoder, number: (right(encoder, number), None)[1] | Your function returns None
-    """,
-}
+RIGHT = r"""
+    6.1 | return states, attentions => return tuple(states), tuple(attentions)
+    6.1 | return states, attentions => return torch.stack(states), torch.stack(attentions)
+    6.1 | for layer in self.layers: => for number in range(len(self.layers)): ;; layer(states[-1] => self.layers[number](states[-1]
+    6.2 | '4600 parameters'
+    6.3 | rename_by_parts(right.__globals__['NAMES'])
+    6.4 | return states => return torch.stack(states)
+    6.4 | return states => return tuple(states)
+    6.4 | forward_yielding
+    6.5 | thaw_by_name
+"""
+WRONG = r"""
+    6.1 | return states, attentions => return states[-1], attentions | Return two lists
+    6.1 | return states, attentions => return states | Return two lists
+    6.1 | return states, attentions => return attentions, states | The two are swapped: the hidden
+    6.1 | = layer( => = layer.forward( | self.layers[0] is never called
+    6.1 | attention_mask, True => None, True | not masked
+    6.1 | (input_ids, token_type_ids)], => (input_ids)], | token types are missing
+    6.1 | attention_mask, True => attention_mask | weights are None
+    6.1 | return states, attentions => return states[1:], attentions | The embeddings come first
+    6.1 | return states, attentions => return states[:-1], attentions | last round's result is missing
+    6.1 | return states, attentions => return states[::-1], attentions | The order is reversed: the embeddings
+    6.1 | return states, attentions => return states[:1], attentions | 3 layers give 4
+    6.1 | states.append(state) => states.append(state.detach()) | gradients do not flow back
+    6.1 | return states, attentions => return states, attentions[-1:] | 1 tensors of attention weights for 3 layers
+    6.1 | return states, attentions => return states, attentions[::-1] | weights of layer 0 are wrong
+    6.1 | attentions.append(weights) => attentions.append(weights.mean(1)) | should have the shape
+    6.1 | = layer( => = self.layers[0]( | This uses the first layer in
+    6.1 | = layer( => = self.layers[-1]( | This uses the last layer in
+    6.1 | for layer in self.layers => for layer in self.layers[::-1] | The layers are in the wrong
+    6.1 | for layer in self.layers => for layer in self.layers[:24] | but 25 layers give 26
+    6.1 | layer(states[-1] => layer(states[0] | Every round got the embeddings
+    6.1 | return states, attentions => return [*states, *states][:4], [*attentions, *attentions][:3] | Right for three layers, but two
+    6.1 | self.embeddings(input_ids, token_type_ids) => self.embeddings.word_embeddings(input_ids) | These are only word vectors. Call
+    6.1 | state, weights = layer => state = weights = layer | A layer returns a pair, hidden
+    6.1 | stack_of_the_class | calls the finished encoder
+    6.2 | "many" | a number
+    6.3 | lambda name: name | unchanged
+    6.3 | str.split | type list
+    6.3 | if name.startswith("pooler") or name.endswith("_ids"): => if False: | , but our encoder has no
+    6.3 | name.startswith("pooler") => name.startswith(("pooler", "encoder.layer.1.")) | your function returns None. Does it
+    6.3 | return name\n => pass\n | your function returns None. Does it
+    6.3 | NAMES = { => NAMES = {"output.dense": "feed_forward.output", | longer ones first
+    6.3 | NAMES = { => NAMES = {"output.LayerNorm": "feed_forward_norm", | longer ones first
+    6.3 | NAMES = { => NAMES = {"LayerNorm": "layer_norm", | no such weight
+    6.3 | NAMES = { => NAMES = {"encoder.layer": "layer", | no such weight
+    6.3 | NAMES = { => NAMES = {"layer.11.": "layer.1.", | which is the name of another
+    6.3 | "attention_norm" => "feed_forward_norm" | which is the name of another
+    6.3 | name.endswith("_ids"): => name.endswith("_ids"):\n        return None\n    if "intermediate" in name:\n        return name\n    if False: | unchanged
+    6.4 | (hidden_states, attention_mask)\n => (states[0], attention_mask)\n | Every round got the embeddings
+    6.4 | states.append(hidden_states) => states.append((hidden_states, None)) | a pair
+    6.4 | for _ in encoder.layers => for layer in encoder.layers ;; encoder.layers[0](hidden => layer(hidden | the ordinary encoder
+    6.4 | encoder.layers[0] => encoder.layers[-1] | This uses the last layer in
+    6.4 | encoder.embeddings(input_ids, token_type_ids) => encoder.embeddings.word_embeddings(input_ids) | These are only word vectors. Call
+    6.4 | return states => return [*states, *[torch.zeros(0)] * 3][:4] | Right for three layers, but two
+    6.4 | lambda encoder, *given: encoder(*given, output_hidden_states=True).hidden_states | calls the finished encoder
+    6.4 | lambda encoder, *given: TransformerEncoder.forward(encoder, *given, output_hidden_states=True).hidden_states | calls the finished encoder
+    6.4 | states = [hidden_states] => states = [hidden_states]; encoder.eval() | to evaluation mode
+    6.4 | states = [hidden_states] => states = [hidden_states]; encoder.layers = torch.nn.ModuleList([encoder.layers[0]] * len(encoder.layers)) | Your function changes the encoder's parameters
+    6.4 | hidden_states, _ = encoder => hidden_states = encoder | A layer returns a pair, hidden
+    6.4 | (hidden_states, attention_mask)\n => (hidden_states.detach(), attention_mask)\n | gradients do not flow back
+    6.4 | return states => return [state.detach() for state in states] | gradients do not flow back
+    6.4 | (hidden_states, attention_mask)\n => (hidden_states)\n | not masked
+    6.4 | (input_ids, token_type_ids)\n => (input_ids)\n | token types are missing
+    6.4 | return states => return states[1:] | The embeddings come first
+    6.4 | return states => return states[:-1] | last round's result is missing
+    6.4 | return states => return states[-1] | Return all hidden states as a
+    6.4 | return states => return states[::-1] | The order is reversed: the embeddings
+    6.4 | return states => return [state + 1 for state in states] | not the embeddings
+    6.4 | return states => return states[:1] * len(states) | after round 1
+    6.4 | return states => return states[:1] | 3 layers give 4
+    6.4 | return states => return dict(enumerate(states)) | list or tuple
+    6.5 | encoder.layers[first:] => encoder.layers[-number:] | layers[-0:]
+    6.5 | encoder.layers[first:] => encoder.layers[:number] | wrong layers
+    6.5 | encoder.requires_grad_(False) => encoder.layers.requires_grad_(False); encoder.embeddings.requires_grad_(True) | embeddings can still learn
+    6.5 | sum(p.numel() for p => sum(1 for p | counts tensors
+    6.5 | encoder.layers[first:].requires_grad_(True) => pass | Every layer is frozen
+    6.5 | encoder.requires_grad_(False) => encoder.embeddings.requires_grad_(False) ;; encoder.layers[first:].requires_grad_(True) => encoder.layers[:first].requires_grad_(False) | Every layer is frozen
+    6.5 | encoder.requires_grad_(False) => encoder.embeddings.requires_grad_(False) | Every layer can learn
+    6.5 | in encoder.parameters() if p.requires_grad => in encoder.parameters() | Count only the parameters that can
+    6.5 | first = => encoder.eval(); first = | eval() or train()
+    6.5 | lambda encoder, number: (right(encoder, number), zero_the_last(encoder, number))[0] | changes the encoder's parameters
+    6.5 | lambda encoder, number: f"{right(encoder, number)} parameters" | Your function returns text. Return only
+    6.5 | lambda encoder, number: (right(encoder, number), 172 * number)[1] | parameters can learn
+    6.5 | lambda encoder, number: (right(encoder, number), None)[1] | Your function returns None
+"""

@@ -38,86 +38,66 @@ def finds_in_loops(weights, query, key):
     ]
 
 
-RIGHT = {
-    "7.1": """
-        lambda weights: torch.einsum("laii->la", weights[..., 1:, :-1]) / (weights.size(-1) - 1)
-        lambda weights: right(weights).numpy()
-        lambda weights: tuple(right(weights))
-    """,
-    "7.2": """
-        (BEST_IT, BEST_PLAYED)
-        [list(IT_HEADS[1]), torch.tensor(PLAYED_HEADS[1])]
-        ("{}-{}".format(*BEST_IT), "{}-{}".format(*BEST_PLAYED))
-        np.array([BEST_IT, BEST_PLAYED])
-        {"played_to_violin": BEST_PLAYED, "it_to_violin": BEST_IT}
-        (IT_HEADS[:2], [BEST_PLAYED])
-        ["layer {}, head {}".format(*head) for head in (BEST_IT, BEST_PLAYED)]
-        ["head {1} of layer {0}".format(*head) for head in (BEST_IT, BEST_PLAYED)]
-        ["L{}H{}".format(*head) for head in (BEST_IT, BEST_PLAYED)]
-    """,
-    "7.3": """
-        finds_in_loops
-        lambda w, q, k: right(w, q, k).int()
-        lambda w, q, k: list(right(w, q, k))
-        weights[:, :, query].clone() => weights[:, :, query].numpy().copy() ;; argmax(dim=-1) => argmax(-1)
-    """,
-    "7.4": """
-        ["{}-{}".format(*CHOSEN), *map(torch.tensor, SHARES)]
-        ((1, 7), 1.0, 1, 0.85)
-    """,
-    "7.5": """
-        list(COUNTS.values())
-        torch.tensor(list(COUNTS.values()))
-        {name: str(count) for name, count in COUNTS.items()}
-    """,
-}
-WRONG = {
-    "7.1": """
-        lambda w: w.diagonal(-1, -2, -1).sum(-1) / 3 | i - 1
-        lambda w: w.diagonal(-1, -2, -1) | shape
-        lambda w: right(w).mean() | shape
-        lambda w: "all" | torch tensor
-    """,
-    "7.2": """
-        (BEST_PLAYED, BEST_IT) | The two heads are swapped: “it”
-        (IT_HEADS[-1], BEST_PLAYED) | . Keep looking
-        ([BEST_IT, IT_HEADS[-1]], [BEST_PLAYED]) | . Keep looking
-        (BEST_IT, PLAYED_HEADS[-1]) | . Keep looking
-        ((99, 0), BEST_PLAYED) | both counted from 0, so
-        (BEST_IT, (-1, 3)) | both counted from 0, so
-        {"it": BEST_IT} | two heads
-        {"it": BEST_PLAYED, "played": BEST_IT} | The two heads are swapped: “it”
-        (BEST_IT,) | two heads
-    """,
-    "7.3": """
-        lambda w, q, k: w[:, :, q, 1:-1].argmax(dim=-1) == k | A slice that begins at token
-        lambda w, q, k: right(w, q, k).T | shape
-        lambda w, q, k: right(w, q, k).float().mean() | shape
-        lambda w, q, k: w[:, :, q, k] | Yours says otherwise
-        lambda w, q, k: w[:, :, q, k] > 1 / 3 | Yours says otherwise
-    """,
-    "7.4": """
-        ((0, 2), 1, 1, 1) | more collocations than strangers
-        ((1, 9), 1, 1, 1) | more collocations than strangers
-        ((0, 0), 0.45, 1, 0.8) | more collocations than strangers
-        ((3, 1), 1, 1, 1) | more collocations than strangers
-        ((3, 9), 1, 1, 1) | more collocations than strangers
-        ((5, 11), 1, 1, 1) | more collocations than strangers
-        (CHOSEN, SHARES[0], 0.0, SHARES[2]) | one token before
-        (CHOSEN, 0.123, 1.0, SHARES[2]) | for together
-        (CHOSEN, SHARES[0], 1.0, 0.123) | for strangers
-        (CHOSEN, 20, 20, 20) | from 0 to 1
-        (MACHINE_HEADS[-1], *SHARES) | . Keep looking
-        (CHOSEN, 1.0) | three shares
-        3 | three shares
-    """,
-    "7.5": """
-        COUNTS | {"we": 72 - COUNTS["we"]} | that do not
-        COUNTS | {"time": COUNTS["time"] / 72} | a share
-        COUNTS | {"fruit": 5} | count the heads
-        COUNTS | {"time": counted("time", turned=True)} | query and key token are swapped
-        {"we": COUNTS["we"]} | keys
-        list(COUNTS.values())[:2] | three numbers
-        7 | dictionary
-    """,
-}
+RIGHT = r"""
+    7.1 | lambda weights: torch.einsum("laii->la", weights[..., 1:, :-1]) / (weights.size(-1) - 1)
+    7.1 | lambda weights: right(weights).numpy()
+    7.1 | lambda weights: tuple(right(weights))
+    7.2 | (BEST_IT, BEST_PLAYED)
+    7.2 | [list(IT_HEADS[1]), torch.tensor(PLAYED_HEADS[1])]
+    7.2 | ("{}-{}".format(*BEST_IT), "{}-{}".format(*BEST_PLAYED))
+    7.2 | np.array([BEST_IT, BEST_PLAYED])
+    7.2 | {"played_to_violin": BEST_PLAYED, "it_to_violin": BEST_IT}
+    7.2 | (IT_HEADS[:2], [BEST_PLAYED])
+    7.2 | ["layer {}, head {}".format(*head) for head in (BEST_IT, BEST_PLAYED)]
+    7.2 | ["head {1} of layer {0}".format(*head) for head in (BEST_IT, BEST_PLAYED)]
+    7.2 | ["L{}H{}".format(*head) for head in (BEST_IT, BEST_PLAYED)]
+    7.3 | finds_in_loops
+    7.3 | lambda w, q, k: right(w, q, k).int()
+    7.3 | lambda w, q, k: list(right(w, q, k))
+    7.3 | weights[:, :, query].clone() => weights[:, :, query].numpy().copy() ;; argmax(dim=-1) => argmax(-1)
+    7.4 | ["{}-{}".format(*CHOSEN), *map(torch.tensor, SHARES)]
+    7.4 | ((1, 7), 1.0, 1, 0.85)
+    7.5 | list(COUNTS.values())
+    7.5 | torch.tensor(list(COUNTS.values()))
+    7.5 | {name: str(count) for name, count in COUNTS.items()}
+"""
+WRONG = r"""
+    7.1 | lambda w: w.diagonal(-1, -2, -1).sum(-1) / 3 | i - 1
+    7.1 | lambda w: w.diagonal(-1, -2, -1) | shape
+    7.1 | lambda w: right(w).mean() | shape
+    7.1 | lambda w: "all" | torch tensor
+    7.2 | (BEST_PLAYED, BEST_IT) | The two heads are swapped: “it”
+    7.2 | (IT_HEADS[-1], BEST_PLAYED) | . Keep looking
+    7.2 | ([BEST_IT, IT_HEADS[-1]], [BEST_PLAYED]) | . Keep looking
+    7.2 | (BEST_IT, PLAYED_HEADS[-1]) | . Keep looking
+    7.2 | ((99, 0), BEST_PLAYED) | both counted from 0, so
+    7.2 | (BEST_IT, (-1, 3)) | both counted from 0, so
+    7.2 | {"it": BEST_IT} | two heads
+    7.2 | {"it": BEST_PLAYED, "played": BEST_IT} | The two heads are swapped: “it”
+    7.2 | (BEST_IT,) | two heads
+    7.3 | lambda w, q, k: w[:, :, q, 1:-1].argmax(dim=-1) == k | A slice that begins at token
+    7.3 | lambda w, q, k: right(w, q, k).T | shape
+    7.3 | lambda w, q, k: right(w, q, k).float().mean() | shape
+    7.3 | lambda w, q, k: w[:, :, q, k] | Yours says otherwise
+    7.3 | lambda w, q, k: w[:, :, q, k] > 1 / 3 | Yours says otherwise
+    7.4 | ((0, 2), 1, 1, 1) | more collocations than strangers
+    7.4 | ((1, 9), 1, 1, 1) | more collocations than strangers
+    7.4 | ((0, 0), 0.45, 1, 0.8) | more collocations than strangers
+    7.4 | ((3, 1), 1, 1, 1) | more collocations than strangers
+    7.4 | ((3, 9), 1, 1, 1) | more collocations than strangers
+    7.4 | ((5, 11), 1, 1, 1) | more collocations than strangers
+    7.4 | (CHOSEN, SHARES[0], 0.0, SHARES[2]) | one token before
+    7.4 | (CHOSEN, 0.123, 1.0, SHARES[2]) | for together
+    7.4 | (CHOSEN, SHARES[0], 1.0, 0.123) | for strangers
+    7.4 | (CHOSEN, 20, 20, 20) | from 0 to 1
+    7.4 | (MACHINE_HEADS[-1], *SHARES) | . Keep looking
+    7.4 | (CHOSEN, 1.0) | three shares
+    7.4 | 3 | three shares
+    7.5 | COUNTS | {"we": 72 - COUNTS["we"]} | that do not
+    7.5 | COUNTS | {"time": COUNTS["time"] / 72} | a share
+    7.5 | COUNTS | {"fruit": 5} | count the heads
+    7.5 | COUNTS | {"time": counted("time", turned=True)} | query and key token are swapped
+    7.5 | {"we": COUNTS["we"]} | keys
+    7.5 | list(COUNTS.values())[:2] | three numbers
+    7.5 | 7 | dictionary
+"""

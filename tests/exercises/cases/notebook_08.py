@@ -56,122 +56,100 @@ def one_draw(pooled, dropout, *size):
     return pooled * dropout(torch.ones(*size))
 
 
-RIGHT = {
-    "8.1": """
-        torch.tanh(self.pooler(hidden_states[:, 0])) => self.pooler(hidden_states).tanh()[:, 0]
-        self.pooler(hidden_states[:, 0]) => F.linear(hidden_states[:, 0], self.pooler.weight, self.pooler.bias) ;; import torch\\n => import torch; from torch.nn import functional as F\\n
-    """,
-    "8.2": "module.requires_grad_(False) => module.requires_grad_(False)\\n    return model",
-    "8.4": """
-        accuracy_by_hand
-        lambda batches: torch.cat([a.argmax(1) == b for a, b in batches]).float().mean()
-        lambda batches: np.concatenate([(a.argmax(1) == b).numpy() for a, b in batches]).mean()
-    """,
-    "8.6": """
-        stop_by_counting
-        lambda losses, patience: np.array(right(losses, patience))
-    """,
-    "8.3": """
-        lambda score, words: torch.tensor(right(score, words))
-        lambda score, words: iter(right(score, words))
-    """,
-    "8.5": """
-        5000
-        "4 898"
-        "about 4900"
-        "4898 sentences"
-        torch.tensor(4757)
-    """,
-}
-WRONG = {
-    "8.1": """
-        self.dropout(pooled) => one_draw(pooled, self.dropout, pooled.size(1)) | All texts lose the same
-        self.dropout(pooled) => one_draw(pooled, self.dropout, len(pooled), 1) | all of its numbers or none
-        hidden_states[:, 0] => hidden_states | The head takes one vector per
-        return self.classifier(self.dropout(pooled)) => return self.classifier(self.dropout(pooled)).tanh() | classifier(tanh
-        self.pooler(hidden_states[:, 0]) => self.pooler(2 * hidden_states[:, 0]) | classifier(tanh
-        hidden_states[:, 0] => hidden_states[0] | [:, 0] takes [CLS] of every text
-        self.dropout(pooled) => pooled | Nothing is dropped between pooler and
-        self.classifier(self.dropout(pooled)) => self.dropout(pooled) | self.classifier, is missing
-        self.classifier(self.dropout(pooled)) => self.dropout(self.classifier(pooled)) | not after it
-        self.dropout(pooled) => pooled ;; hidden_states[:, 0] => self.dropout(hidden_states[:, 0]) | not before it
-        self.dropout(pooled) => pooled ;; torch.tanh(self.pooler(hidden_states[:, 0])) => torch.tanh(self.dropout(self.pooler(hidden_states[:, 0]))) | after tanh
-        self.dropout(pooled) => F.dropout(pooled, 0.5) | Values are dropped in evaluation mode
-        self.dropout(pooled) => F.dropout(pooled, 0.1, self.training) | but this model's rate is 50
-        self.dropout(pooled) => self.dropout(pooled.detach()) | no layer below them can learn
-        hidden_states[:, 0] => hidden_states[:, 0].detach() | no layer below them can learn
-        lambda self, *batch: self.encoder(*batch) | a tensor, not a
-        pooled = => input_ids.fill_(0); pooled = | Your function changes its input in
-        lambda self, *batch: torch.zeros(4, 2) | 5 classes
-        nn.Linear | is a class
-        7 | the function itself
-    """,
-    "8.2": """
-        lambda model, number: None | learn again
-        model.requires_grad_(True) => model.requires_grad_(True); return | but 0 are
-        model.requires_grad_(True) => pass | learn again
-        model.requires_grad_(True) => [module.requires_grad_(True) for module in (model.encoder, model.pooler)] | last layer is frozen
-        model.requires_grad_(True) => model.encoder.requires_grad_(True) | learn again
-        model.encoder.embeddings, => | embeddings still learn
-        [:number] => [: number + 1] | but 3 are
-        [:number] => [-number:] | last layers are frozen
-        [model.encoder.embeddings, *model.encoder.layers[:number]] => [model.encoder] | the whole encoder is
-        [model.encoder.embeddings, *model.encoder.layers[:number]] => [model] | The head is frozen
-        [model.encoder.embeddings, *model.encoder.layers[:number]] => [model.classifier] | last layer is frozen
-        [:number] => [:2] | but 2 are
-        module.requires_grad_(False) => module.requires_grad = False | A module has no attribute requires_grad
-        model.requires_grad_(True) => model.requires_grad_(True); model.eval() | eval() turns off dropout, not learning
-        lambda model, number: model.encoder.eval() | eval() turns off dropout, not learning
-        module.requires_grad_(False) => [p.data.zero_() for p in module.requires_grad_(False).parameters()] | Your function changes parameters. Change only
-        module.requires_grad_(False) => [p.requires_grad_(p.dim() == 1) for p in module.parameters()] | but one of them is only
-    """,
-    "8.4": """
-        lambda batches: right(batches[:-1] or batches) | last batch is left out
-        lambda batches: sum(right([batch]) for batch in batches) / len(batches) | in which the small batch counts
-        lambda batches: right(batches[:1]) | the accuracy of the first batch
-        lambda batches: statistics.median(right([batch]) for batch in batches) | Or is it the batches' median?
-        lambda batches: sum(hits(*batch) // len(batch[1]) for batch in batches) / len(batches) | once and at the end
-        .argmax(dim=-1) => .max(dim=-1) | such as the pair that max(dim=…) returns
-        lambda batches: right(batches[-1:]) | This is only the last batch
-        return right / sum(len(labels) for _, labels in batches) => return right | This is the number of right
-        lambda batches: 1 - right(batches) | wrong answers
-        lambda batches: 100 * right(batches) | Return a share between 0 and
-        sum(len(labels) for _, labels in batches) => len(batches) | not of batches
-        sum(len(labels) for _, labels in batches) => (7 * len(batches)) | last batch is smaller
-        return right / => return right // | drops everything
-        lambda batches: -1 | largest logit
-        sum(len(labels) for _, labels in batches) => 16 | is a number fixed
-        lambda batches: (right(batches), batches.clear())[0] | changes the batches
-    """,
-    "8.6": """
-        return epoch, best => return epoch - 1, best - 1 ;; return len(losses), best => return len(losses) - 1, best - 1 | count epochs from 1
-        lambda losses, patience: right(losses, patience)[::-1] | The two are swapped: the last
-        lambda losses, patience: (right(losses, patience)[0], losses.index(min(losses)) + 1) | see ahead
-        return epoch, best => pass | it goes on to epoch
-        lambda losses, patience: (len(losses), right(losses, patience)[1]) | it goes on to epoch
-        lambda losses, patience: (right(losses, patience)[0],) * 2 | keeps the last epoch
-        >= patience => >= patience - 1 | patience lasts to
-        loss < losses => loss <= losses | equal loss
-        stop_with(lambda loss, best, before: loss < min(best, 1.0)) | a loss may be above 1
-        stop_with(lambda loss, best, before: loss < best - 0.01) | any lower loss is progress, however
-        lambda losses, patience: (right(losses, patience), losses.sort())[0] | changes the list of losses
-        stop_with(lambda loss, best, before: loss < before) | lowest loss so far, not with
-        stop_with(lambda loss, best, before: loss < best, in_a_row=False) | in a row
-        lambda losses, patience: (right(losses, patience)[0], 1) | keep the one with the lowest loss so far
-        lambda losses, patience: (1, 2) | but ends after
-    """,
-    "8.3": """
-        words[:place] + words[place + 1 :] => words - [words[place]] | Lists have no minus
-        words[:place] + words[place + 1 :] => list(set(words) - {words[place]}) | A set has each word only once, in no order
-        effects_in_place | changes the list
-        words[:place] + words[place + 1 :] => " ".join(words[:place] + words[place + 1 :]) | a list of words
-        lambda score, words: dict(zip(words, right(score, words), strict=True)) | dictionary
-        words[:place] + words[place + 1 :] => [*words[:place], "[UNK]", *words[place + 1 :]] | Another word replaces it. Leave it
-        lambda score, words: right(score, words)[:-1] | words, but you return
-        lambda score, words: score(words) | Return one number per word, not
-        lambda score, words: [7] * len(words) | The effect of a word is
-    """,
-    "8.5": """
-        "many" | a number
-    """,
-}
+RIGHT = r"""
+    8.1 | torch.tanh(self.pooler(hidden_states[:, 0])) => self.pooler(hidden_states).tanh()[:, 0]
+    8.1 | self.pooler(hidden_states[:, 0]) => F.linear(hidden_states[:, 0], self.pooler.weight, self.pooler.bias) ;; import torch\n => import torch; from torch.nn import functional as F\n
+    8.2 | module.requires_grad_(False) => module.requires_grad_(False)\n    return model
+    8.4 | accuracy_by_hand
+    8.4 | lambda batches: torch.cat([a.argmax(1) == b for a, b in batches]).float().mean()
+    8.4 | lambda batches: np.concatenate([(a.argmax(1) == b).numpy() for a, b in batches]).mean()
+    8.6 | stop_by_counting
+    8.6 | lambda losses, patience: np.array(right(losses, patience))
+    8.3 | lambda score, words: torch.tensor(right(score, words))
+    8.3 | lambda score, words: iter(right(score, words))
+    8.5 | 5000
+    8.5 | "4 898"
+    8.5 | "about 4900"
+    8.5 | "4898 sentences"
+    8.5 | torch.tensor(4757)
+"""
+WRONG = r"""
+    8.1 | self.dropout(pooled) => one_draw(pooled, self.dropout, pooled.size(1)) | All texts lose the same
+    8.1 | self.dropout(pooled) => one_draw(pooled, self.dropout, len(pooled), 1) | all of its numbers or none
+    8.1 | hidden_states[:, 0] => hidden_states | The head takes one vector per
+    8.1 | return self.classifier(self.dropout(pooled)) => return self.classifier(self.dropout(pooled)).tanh() | classifier(tanh
+    8.1 | self.pooler(hidden_states[:, 0]) => self.pooler(2 * hidden_states[:, 0]) | classifier(tanh
+    8.1 | hidden_states[:, 0] => hidden_states[0] | [:, 0] takes [CLS] of every text
+    8.1 | self.dropout(pooled) => pooled | Nothing is dropped between pooler and
+    8.1 | self.classifier(self.dropout(pooled)) => self.dropout(pooled) | self.classifier, is missing
+    8.1 | self.classifier(self.dropout(pooled)) => self.dropout(self.classifier(pooled)) | not after it
+    8.1 | self.dropout(pooled) => pooled ;; hidden_states[:, 0] => self.dropout(hidden_states[:, 0]) | not before it
+    8.1 | self.dropout(pooled) => pooled ;; torch.tanh(self.pooler(hidden_states[:, 0])) => torch.tanh(self.dropout(self.pooler(hidden_states[:, 0]))) | after tanh
+    8.1 | self.dropout(pooled) => F.dropout(pooled, 0.5) | Values are dropped in evaluation mode
+    8.1 | self.dropout(pooled) => F.dropout(pooled, 0.1, self.training) | but this model's rate is 50
+    8.1 | self.dropout(pooled) => self.dropout(pooled.detach()) | no layer below them can learn
+    8.1 | hidden_states[:, 0] => hidden_states[:, 0].detach() | no layer below them can learn
+    8.1 | lambda self, *batch: self.encoder(*batch) | a tensor, not a
+    8.1 | pooled = => input_ids.fill_(0); pooled = | Your function changes its input in
+    8.1 | lambda self, *batch: torch.zeros(4, 2) | 5 classes
+    8.1 | nn.Linear | is a class
+    8.1 | 7 | the function itself
+    8.2 | lambda model, number: None | learn again
+    8.2 | model.requires_grad_(True) => model.requires_grad_(True); return | but 0 are
+    8.2 | model.requires_grad_(True) => pass | learn again
+    8.2 | model.requires_grad_(True) => [module.requires_grad_(True) for module in (model.encoder, model.pooler)] | last layer is frozen
+    8.2 | model.requires_grad_(True) => model.encoder.requires_grad_(True) | learn again
+    8.2 | model.encoder.embeddings, => | embeddings still learn
+    8.2 | [:number] => [: number + 1] | but 3 are
+    8.2 | [:number] => [-number:] | last layers are frozen
+    8.2 | [model.encoder.embeddings, *model.encoder.layers[:number]] => [model.encoder] | the whole encoder is
+    8.2 | [model.encoder.embeddings, *model.encoder.layers[:number]] => [model] | The head is frozen
+    8.2 | [model.encoder.embeddings, *model.encoder.layers[:number]] => [model.classifier] | last layer is frozen
+    8.2 | [:number] => [:2] | but 2 are
+    8.2 | module.requires_grad_(False) => module.requires_grad = False | A module has no attribute requires_grad
+    8.2 | model.requires_grad_(True) => model.requires_grad_(True); model.eval() | eval() turns off dropout, not learning
+    8.2 | lambda model, number: model.encoder.eval() | eval() turns off dropout, not learning
+    8.2 | module.requires_grad_(False) => [p.data.zero_() for p in module.requires_grad_(False).parameters()] | Your function changes parameters. Change only
+    8.2 | module.requires_grad_(False) => [p.requires_grad_(p.dim() == 1) for p in module.parameters()] | but one of them is only
+    8.4 | lambda batches: right(batches[:-1] or batches) | last batch is left out
+    8.4 | lambda batches: sum(right([batch]) for batch in batches) / len(batches) | in which the small batch counts
+    8.4 | lambda batches: right(batches[:1]) | the accuracy of the first batch
+    8.4 | lambda batches: statistics.median(right([batch]) for batch in batches) | Or is it the batches' median?
+    8.4 | lambda batches: sum(hits(*batch) // len(batch[1]) for batch in batches) / len(batches) | once and at the end
+    8.4 | .argmax(dim=-1) => .max(dim=-1) | such as the pair that max(dim=…) returns
+    8.4 | lambda batches: right(batches[-1:]) | This is only the last batch
+    8.4 | return right / sum(len(labels) for _, labels in batches) => return right | This is the number of right
+    8.4 | lambda batches: 1 - right(batches) | wrong answers
+    8.4 | lambda batches: 100 * right(batches) | Return a share between 0 and
+    8.4 | sum(len(labels) for _, labels in batches) => len(batches) | not of batches
+    8.4 | sum(len(labels) for _, labels in batches) => (7 * len(batches)) | last batch is smaller
+    8.4 | return right / => return right // | drops everything
+    8.4 | lambda batches: -1 | largest logit
+    8.4 | sum(len(labels) for _, labels in batches) => 16 | is a number fixed
+    8.4 | lambda batches: (right(batches), batches.clear())[0] | changes the batches
+    8.6 | return epoch, best => return epoch - 1, best - 1 ;; return len(losses), best => return len(losses) - 1, best - 1 | count epochs from 1
+    8.6 | lambda losses, patience: right(losses, patience)[::-1] | The two are swapped: the last
+    8.6 | lambda losses, patience: (right(losses, patience)[0], losses.index(min(losses)) + 1) | see ahead
+    8.6 | return epoch, best => pass | it goes on to epoch
+    8.6 | lambda losses, patience: (len(losses), right(losses, patience)[1]) | it goes on to epoch
+    8.6 | lambda losses, patience: (right(losses, patience)[0],) * 2 | keeps the last epoch
+    8.6 | >= patience => >= patience - 1 | patience lasts to
+    8.6 | loss < losses => loss <= losses | equal loss
+    8.6 | stop_with(lambda loss, best, before: loss < min(best, 1.0)) | a loss may be above 1
+    8.6 | stop_with(lambda loss, best, before: loss < best - 0.01) | any lower loss is progress, however
+    8.6 | lambda losses, patience: (right(losses, patience), losses.sort())[0] | changes the list of losses
+    8.6 | stop_with(lambda loss, best, before: loss < before) | lowest loss so far, not with
+    8.6 | stop_with(lambda loss, best, before: loss < best, in_a_row=False) | in a row
+    8.6 | lambda losses, patience: (right(losses, patience)[0], 1) | keep the one with the lowest loss so far
+    8.6 | lambda losses, patience: (1, 2) | but ends after
+    8.3 | words[:place] + words[place + 1 :] => words - [words[place]] | Lists have no minus
+    8.3 | words[:place] + words[place + 1 :] => list(set(words) - {words[place]}) | A set has each word only once, in no order
+    8.3 | effects_in_place | changes the list
+    8.3 | words[:place] + words[place + 1 :] => " ".join(words[:place] + words[place + 1 :]) | a list of words
+    8.3 | lambda score, words: dict(zip(words, right(score, words), strict=True)) | dictionary
+    8.3 | words[:place] + words[place + 1 :] => [*words[:place], "[UNK]", *words[place + 1 :]] | Another word replaces it. Leave it
+    8.3 | lambda score, words: right(score, words)[:-1] | words, but you return
+    8.3 | lambda score, words: score(words) | Return one number per word, not
+    8.3 | lambda score, words: [7] * len(words) | The effect of a word is
+    8.5 | "many" | a number
+"""

@@ -45,70 +45,54 @@ def by_numpy(weights, residual):
     return flow
 
 
-RIGHT = {
-    "10.1": """
-        torch.tensor(right)
-        ("3/8", "1/2")
-        (0.38, 0.5)
-        ("37.5 %", "50%")
-        {"fixed_distance": 3 / 8, "nearest_name": 1 / 2}
-    """,
-    "10.2": """
-        torch.tensor(BEST)
-        "{}-{}".format(*BEST)
-        HEADS[1]
-    """,
-    "10.3": """
-        by_cat
-        by_view
-    """,
-    "10.4": """
-        by_multi_dot
-        by_numpy
-    """,
-}
-WRONG = {
-    "10.1": """
-        right[::-1] | The two are swapped: the fixed
-        (3, 4) | These are counts. Divide by the
-        (37.5, 50) | percentages
-        (0.4, 0.5) | most frequent
-        (0.25, 0.5) | most frequent
-        (3 / 8, 0.25) | nearer than the other
-    """,
-    "10.2": """
-        WORST | another head does better
-        SEVENTH | of the 48 `possessives`
-        BEST[::-1] | The two are swapped
-        (99, 0) | does not exist
-    """,
-    "10.3": """
-        (head + 1) * D] = columns => (head + 1) * D] = 0 | The head's numbers are zeros. Write
-        context[..., head * D : (head + 1) * D] = columns => pass | Nothing is replaced
-        head * D : (head + 1) * D => (head - 1) * D : head * D | counted from 0
-        context[..., head * D : (head + 1) * D] = columns => context[:, 0, head * D : (head + 1) * D] = columns.expand(*context.shape[:2], D)[:, 0] | in every token
-        (head + 1) * D] = columns => (head + 1) * D] += columns | `columns` is added to the head's
-        return (context,) => return (columns.expand(*context.shape[:2], D).repeat(1, 1, context.size(-1) // D),) | All heads
-        head * D : (head + 1) * D => head :: context.size(-1) // D | Every A-th number is replaced, but
-        context[..., head * D : (head + 1) * D] = columns => context[..., head * D :] = 0; context[..., head * D : (head + 1) * D] = columns | other heads have changed
-        (head + 1) * D] = columns => (head + 1) * D] = columns.mean() | the head's numbers are not `columns`
-        return (context,) => return (context[..., :D],) | shape
-        .clone() => | context.clone()
-        lambda head, columns: lambda module, inputs, output: inputs[0] | as hook(module, inputs), but yours
-        lambda head, columns: lambda inputs: inputs[0] | as hook(module, inputs), but yours
-        D = columns.size(-1) => D = 32 | It works for 12 heads of 32 numbers, but not
-        return (context,) => return [context] | a tuple
-        return (context,) => return 1, 2 | Your hook returns several values, but
-        return (context,) => return None | returns None
-        return hook => return columns | should return a function
-        silence | series' own silence
-        inputs[0].clone() => inputs.clone() | the context is inputs[0]
-        columns.size(-1) => len(columns) | D is columns.size(-1)
-    """,
-    "10.4": """
-        rollout | series' own rollout
-        lambda weights, residual: rollout(weights, residual) | series' own `rollout`
-        lambda weights, residual: weights.mean(dim=1) | one by one
-        lambda weights, residual: None | returns None
-    """,
-}
+RIGHT = r"""
+    10.1 | torch.tensor(right)
+    10.1 | ("3/8", "1/2")
+    10.1 | (0.38, 0.5)
+    10.1 | ("37.5 %", "50%")
+    10.1 | {"fixed_distance": 3 / 8, "nearest_name": 1 / 2}
+    10.2 | torch.tensor(BEST)
+    10.2 | "{}-{}".format(*BEST)
+    10.2 | HEADS[1]
+    10.3 | by_cat
+    10.3 | by_view
+    10.4 | by_multi_dot
+    10.4 | by_numpy
+"""
+WRONG = r"""
+    10.1 | right[::-1] | The two are swapped: the fixed
+    10.1 | (3, 4) | These are counts. Divide by the
+    10.1 | (37.5, 50) | percentages
+    10.1 | (0.4, 0.5) | most frequent
+    10.1 | (0.25, 0.5) | most frequent
+    10.1 | (3 / 8, 0.25) | nearer than the other
+    10.2 | WORST | another head does better
+    10.2 | SEVENTH | of the 48 `possessives`
+    10.2 | BEST[::-1] | The two are swapped
+    10.2 | (99, 0) | does not exist
+    10.3 | (head + 1) * D] = columns => (head + 1) * D] = 0 | The head's numbers are zeros. Write
+    10.3 | context[..., head * D : (head + 1) * D] = columns => pass | Nothing is replaced
+    10.3 | head * D : (head + 1) * D => (head - 1) * D : head * D | counted from 0
+    10.3 | context[..., head * D : (head + 1) * D] = columns => context[:, 0, head * D : (head + 1) * D] = columns.expand(*context.shape[:2], D)[:, 0] | in every token
+    10.3 | (head + 1) * D] = columns => (head + 1) * D] += columns | `columns` is added to the head's
+    10.3 | return (context,) => return (columns.expand(*context.shape[:2], D).repeat(1, 1, context.size(-1) // D),) | All heads
+    10.3 | head * D : (head + 1) * D => head :: context.size(-1) // D | Every A-th number is replaced, but
+    10.3 | context[..., head * D : (head + 1) * D] = columns => context[..., head * D :] = 0; context[..., head * D : (head + 1) * D] = columns | other heads have changed
+    10.3 | (head + 1) * D] = columns => (head + 1) * D] = columns.mean() | the head's numbers are not `columns`
+    10.3 | return (context,) => return (context[..., :D],) | shape
+    10.3 | .clone() => | context.clone()
+    10.3 | lambda head, columns: lambda module, inputs, output: inputs[0] | as hook(module, inputs), but yours
+    10.3 | lambda head, columns: lambda inputs: inputs[0] | as hook(module, inputs), but yours
+    10.3 | D = columns.size(-1) => D = 32 | It works for 12 heads of 32 numbers, but not
+    10.3 | return (context,) => return [context] | a tuple
+    10.3 | return (context,) => return 1, 2 | Your hook returns several values, but
+    10.3 | return (context,) => return None | returns None
+    10.3 | return hook => return columns | should return a function
+    10.3 | silence | series' own silence
+    10.3 | inputs[0].clone() => inputs.clone() | the context is inputs[0]
+    10.3 | columns.size(-1) => len(columns) | D is columns.size(-1)
+    10.4 | rollout | series' own rollout
+    10.4 | lambda weights, residual: rollout(weights, residual) | series' own `rollout`
+    10.4 | lambda weights, residual: weights.mean(dim=1) | one by one
+    10.4 | lambda weights, residual: None | returns None
+"""

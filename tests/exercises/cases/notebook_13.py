@@ -26,77 +26,61 @@ def put_back_by_number(packed, attention_mask):
     return packed[place] * attention_mask[:, :, None]
 
 
-RIGHT = {
-    "13.1": """
-        lambda lengths: torch.block_diag(*(torch.ones(length, length) for length in lengths)).bool()
-        lambda lengths: right(lengths).numpy()
-        lambda lengths: right(lengths).tolist()
-    """,
-    "13.3": """
-        lambda p, m: p.new_zeros(*m.shape, p.size(-1)).masked_scatter(m[:, :, None].bool(), p)
-        put_back_by_number
-    """,
-    "13.4": """
-        codes = (weights / scales.clamp(min=1e-30)).round() => codes = torch.where(scales > 0, weights / scales, 0.0).round().to(torch.int8)
-        lambda w: tuple(part.numpy() for part in right(w))
-        codes = (weights / scales.clamp(min=1e-30)).round() => codes = (weights / scales.clamp(min=1e-30) + 0.5).floor()
-        lambda w: [one.tolist() for one in right(w)]
-    """,
-    "13.5": """
-        lambda ours, theirs: np.median(np.divide(ours, theirs)[1:])
-        lambda ours, theirs: (torch.tensor(ours) / torch.tensor(theirs))[1:].quantile(0.5)
-    """,
-}
-WRONG = {
-    "13.1": """
-        lambda n: ~right(n) | The mask is inverted: True is
-        lambda n: right(n).tril() | ahead
-        lambda n: torch.eye(sum(n)).bool() | Each token sees only itself. It
-        lambda n: torch.ones(sum(n), sum(n)).bool() | Everything is visible. Tokens must not
-        lambda n: right(n).float() | booleans
-        blocks_by_emptying | changes the list
-        lambda n: torch.zeros(sum(n), sum(n)).masked_fill(~right(n), -torch.inf) | The positions are right, but this
-        lambda n: ~right(n) * -1e9 | The positions are right, but this
-        lambda n: right(n[::-1]) | number of its text
-        lambda n: torch.ones(len(n), max(n)).bool() | shape
-        right([2, 1]) | function itself
-    """,
-    "13.2": "192 | three numbers",
-    "13.3": """
-        put_back_to_the_left | Padding may be anywhere. Use the
-        = packed\\n => = packed.detach()\\n | no gradient flows
-        lambda p, m: right(p.float(), m) | the dtype of `packed`
-        , dtype=packed.dtype => | Right for float32, but `packed` may
-        lambda p, m: right(p, m.T).transpose(0, 1) | text by text
-        torch.zeros => torch.ones | zero
-        lambda p, m: right(p, m) + 1e-6 * (m[:, :, None] == 0) | zero
-        lambda p, m: right(p[:, :2], m) | shape
-        lambda p, m: right(p.half(), m).to(p.dtype) | The result loses the precision of
-        lambda p, m: right(p, m).numpy() | The notebook needs gradients here, which
-        lambda p, m: right(p, m).tolist() | Return a tensor
-        lambda p, m: p.view(1, -1, 2) | shape
-        lambda p, m: right(p.flip(0), m) | Row by row
-    """,
-    "13.4": """
-        amax(dim=1, keepdim=True) => max() | whole matrix
-        / 127 => / 128 | 127
-        / 127 => / 255 | 255
-        round() => trunc() | nearest
-        round() => ceil() | nearest
-        return codes, scales => return scales, codes | The two are swapped: the codes
-        return codes, scales => return codes * scales, scales | weights again
-        weights.abs().amax => weights.amax | *absolute*
-        .round() => .abs().round() | signs
-        return codes, scales => return codes, 1 / scales | The scales are inverted: the weight
-        .clamp(min=1e-30) => | zeros
-        return codes, scales => return codes, scales[:, 0] | keepdim=True
-        amax(dim=1 => amax(dim=0 | Each column has a scale
-        lambda w: right(w) if w.any(dim=1).all() else (w[:1], w[:1, :1]) | shape
-        return codes, scales => return codes | Return two
-    """,
-    "13.5": """
-        statistics.median( => statistics.geometric_mean( | it should be
-        rounds = zip => del ours[0], theirs[0]; ours, theirs = [0, *ours], [0, *theirs]; rounds = zip | changes the lists
-        lambda a, b: "fast" | number
-    """,
-}
+RIGHT = r"""
+    13.1 | lambda lengths: torch.block_diag(*(torch.ones(length, length) for length in lengths)).bool()
+    13.1 | lambda lengths: right(lengths).numpy()
+    13.1 | lambda lengths: right(lengths).tolist()
+    13.3 | lambda p, m: p.new_zeros(*m.shape, p.size(-1)).masked_scatter(m[:, :, None].bool(), p)
+    13.3 | put_back_by_number
+    13.4 | codes = (weights / scales.clamp(min=1e-30)).round() => codes = torch.where(scales > 0, weights / scales, 0.0).round().to(torch.int8)
+    13.4 | lambda w: tuple(part.numpy() for part in right(w))
+    13.4 | codes = (weights / scales.clamp(min=1e-30)).round() => codes = (weights / scales.clamp(min=1e-30) + 0.5).floor()
+    13.4 | lambda w: [one.tolist() for one in right(w)]
+    13.5 | lambda ours, theirs: np.median(np.divide(ours, theirs)[1:])
+    13.5 | lambda ours, theirs: (torch.tensor(ours) / torch.tensor(theirs))[1:].quantile(0.5)
+"""
+WRONG = r"""
+    13.1 | lambda n: ~right(n) | The mask is inverted: True is
+    13.1 | lambda n: right(n).tril() | ahead
+    13.1 | lambda n: torch.eye(sum(n)).bool() | Each token sees only itself. It
+    13.1 | lambda n: torch.ones(sum(n), sum(n)).bool() | Everything is visible. Tokens must not
+    13.1 | lambda n: right(n).float() | booleans
+    13.1 | blocks_by_emptying | changes the list
+    13.1 | lambda n: torch.zeros(sum(n), sum(n)).masked_fill(~right(n), -torch.inf) | The positions are right, but this
+    13.1 | lambda n: ~right(n) * -1e9 | The positions are right, but this
+    13.1 | lambda n: right(n[::-1]) | number of its text
+    13.1 | lambda n: torch.ones(len(n), max(n)).bool() | shape
+    13.1 | right([2, 1]) | function itself
+    13.2 | 192 | three numbers
+    13.3 | put_back_to_the_left | Padding may be anywhere. Use the
+    13.3 | = packed\n => = packed.detach()\n | no gradient flows
+    13.3 | lambda p, m: right(p.float(), m) | the dtype of `packed`
+    13.3 | , dtype=packed.dtype => | Right for float32, but `packed` may
+    13.3 | lambda p, m: right(p, m.T).transpose(0, 1) | text by text
+    13.3 | torch.zeros => torch.ones | zero
+    13.3 | lambda p, m: right(p, m) + 1e-6 * (m[:, :, None] == 0) | zero
+    13.3 | lambda p, m: right(p[:, :2], m) | shape
+    13.3 | lambda p, m: right(p.half(), m).to(p.dtype) | The result loses the precision of
+    13.3 | lambda p, m: right(p, m).numpy() | The notebook needs gradients here, which
+    13.3 | lambda p, m: right(p, m).tolist() | Return a tensor
+    13.3 | lambda p, m: p.view(1, -1, 2) | shape
+    13.3 | lambda p, m: right(p.flip(0), m) | Row by row
+    13.4 | amax(dim=1, keepdim=True) => max() | whole matrix
+    13.4 | / 127 => / 128 | 127
+    13.4 | / 127 => / 255 | 255
+    13.4 | round() => trunc() | nearest
+    13.4 | round() => ceil() | nearest
+    13.4 | return codes, scales => return scales, codes | The two are swapped: the codes
+    13.4 | return codes, scales => return codes * scales, scales | weights again
+    13.4 | weights.abs().amax => weights.amax | *absolute*
+    13.4 | .round() => .abs().round() | signs
+    13.4 | return codes, scales => return codes, 1 / scales | The scales are inverted: the weight
+    13.4 | .clamp(min=1e-30) => | zeros
+    13.4 | return codes, scales => return codes, scales[:, 0] | keepdim=True
+    13.4 | amax(dim=1 => amax(dim=0 | Each column has a scale
+    13.4 | lambda w: right(w) if w.any(dim=1).all() else (w[:1], w[:1, :1]) | shape
+    13.4 | return codes, scales => return codes | Return two
+    13.5 | statistics.median( => statistics.geometric_mean( | it should be
+    13.5 | rounds = zip => del ours[0], theirs[0]; ours, theirs = [0, *ours], [0, *theirs]; rounds = zip | changes the lists
+    13.5 | lambda a, b: "fast" | number
+"""

@@ -29,42 +29,30 @@ def turn_in_numpy(x, positions, base):
     return np.concatenate([first * cos - second * sin, first * sin + second * cos], axis=-1)
 
 
-RIGHT = {
-    "14.1": """
-        ((-1.9999999, -1.0000001), (-1, 3), -1, -1)
-        (torch.tensor([-2, -1]), np.array([-1, 3]), torch.tensor(-1), "-1")
-    """,
-    "14.2": """
-        turn_as_complex
-        turn_by_rotating_halves
-        lambda x, positions, base: right(x, positions.double(), base).to(x.dtype)
-    """,
-    "14.4": """
-        positions).abs() <= reach => positions).abs() <= reach; mask = mask | (positions[:, None] == 0) | (positions == 0)
-        lambda S, reach: right(S, reach).numpy()
-        lambda S, reach: right(S, reach).tolist()
-    """,
-}
-WRONG = {
-    "14.1": """
-        (right[0], 5, -1, -1) | two numbers
-        (-2, -1) | two arrows
-    """,
-    "14.2": """
-        lambda x, p, base: rotary(x, p, base) | This calls the series' own `rotary`
-        positions[:, None] * speeds => (positions[:, None] * speeds).half() | float16 is too coarse
-        positions[:, None] * speeds => (positions[:, None] * speeds).to(x.dtype) | and sines in float32 for every
-        cos() - => cos() + | keeps lengths
-        positions[:, None] => (positions + 5)[:, None] | the arrows point elsewhere
-        x.chunk => x.detach().chunk | no gradient flows
-        turn_in_numpy | NumPy has no gradients
-    """,
-    "14.3": "4_718_592 | three numbers",
-    "14.4": """
-        lambda S, r: torch.eye(S).bool() | is [CLS]
-        lambda S, r: right(S, r) | (torch.arange(S) == S - 1) | may not see token 7
-        lambda S, r: torch.zeros(S, S).masked_fill(~right(S, r), -torch.inf) | The positions are right, but this
-        lambda S, r: right(S, r).float() | booleans
-        lambda S, r: right(S + 1, r) | shape
-    """,
-}
+RIGHT = r"""
+    14.1 | ((-1.9999999, -1.0000001), (-1, 3), -1, -1)
+    14.1 | (torch.tensor([-2, -1]), np.array([-1, 3]), torch.tensor(-1), "-1")
+    14.2 | turn_as_complex
+    14.2 | turn_by_rotating_halves
+    14.2 | lambda x, positions, base: right(x, positions.double(), base).to(x.dtype)
+    14.4 | positions).abs() <= reach => positions).abs() <= reach; mask = mask | (positions[:, None] == 0) | (positions == 0)
+    14.4 | lambda S, reach: right(S, reach).numpy()
+    14.4 | lambda S, reach: right(S, reach).tolist()
+"""
+WRONG = r"""
+    14.1 | (right[0], 5, -1, -1) | two numbers
+    14.1 | (-2, -1) | two arrows
+    14.2 | lambda x, p, base: rotary(x, p, base) | This calls the series' own `rotary`
+    14.2 | positions[:, None] * speeds => (positions[:, None] * speeds).half() | float16 is too coarse
+    14.2 | positions[:, None] * speeds => (positions[:, None] * speeds).to(x.dtype) | and sines in float32 for every
+    14.2 | cos() - => cos() + | keeps lengths
+    14.2 | positions[:, None] => (positions + 5)[:, None] | the arrows point elsewhere
+    14.2 | x.chunk => x.detach().chunk | no gradient flows
+    14.2 | turn_in_numpy | NumPy has no gradients
+    14.3 | 4_718_592 | three numbers
+    14.4 | lambda S, r: torch.eye(S).bool() | is [CLS]
+    14.4 | lambda S, r: right(S, r) | (torch.arange(S) == S - 1) | may not see token 7
+    14.4 | lambda S, r: torch.zeros(S, S).masked_fill(~right(S, r), -torch.inf) | The positions are right, but this
+    14.4 | lambda S, r: right(S, r).float() | booleans
+    14.4 | lambda S, r: right(S + 1, r) | shape
+"""

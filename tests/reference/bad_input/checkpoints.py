@@ -137,10 +137,8 @@ def take_state_dict(change: Callable[[torch.Tensor], torch.Tensor]):
     """Give an encoder the official state dict, every weight changed."""
 
     def call(folder: Path):
-        weights = load_reference_model(str(folder)).state_dict()
-        return TransformerEncoder(BertConfig(**TINY)).load_bert_weights(
-            {name: change(weight) for name, weight in weights.items()}
-        )
+        weights = {name: change(weight) for name, weight in load_reference_model(str(folder)).state_dict().items()}
+        return TransformerEncoder(BertConfig(**TINY)).load_bert_weights(weights)
 
     return call
 
@@ -174,9 +172,8 @@ def shard(folder: Path, *names: str, links: Path | None = None) -> Path:
     for name, part in parts.items():
         save_file(part, folder / name, metadata={"format": "pt"})
     index = {weight: name for name, part in parts.items() for weight in part}
-    (folder / "model.safetensors.index.json").write_text(
-        json.dumps({"metadata": {"total_size": 1}, "weight_map": index})
-    )
+    content = {"metadata": {"total_size": 1}, "weight_map": index}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(content))
     return folder
 
 
@@ -317,15 +314,8 @@ BROKEN_JSON = [
 ]
 
 RUNTIME_SETTINGS = [
-    ("torch_dtype", "float16"),
-    ("dtype", "bfloat16"),
-    ("return_dict", False),
-    ("transformers_version", "9"),
-]
-BROKEN_INDEX = [
-    ("{}", "index.json cannot be read ('weight_map')"),
-    ("[1]", "index.json cannot be read"),
-]
+    ("torch_dtype", "float16"), ("dtype", "bfloat16"), ("return_dict", False), ("transformers_version", "9")]
+BROKEN_INDEX = [("{}", "index.json cannot be read ('weight_map')"), ("[1]", "index.json cannot be read")]
 EMBEDDED = each(lambda _: embedded(), save_again())  # or a local folder with a BERT checkpoint
 
 SETTINGS = [

@@ -51,11 +51,8 @@ def texts_of(name: str, content: bytes | str, label: str = "label"):
         path = folder / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         found = labelled_texts.read_labelled(path, label=label)
-        pairs = [
-            (text, found.names[number])
-            for part in found[:3]
-            for text, number in zip(part.texts, part.labels, strict=True)
-        ]
+        rows = [row for part in found[:3] for row in zip(part.texts, part.labels, strict=True)]
+        pairs = [(text, found.names[number]) for text, number in rows]
         return sorted(pairs) == [(letter, "yes" if letter < "d" else "no") for letter in "abcdef"]
 
     return call

@@ -23,13 +23,12 @@ def nearest(queries=UNIT[:3], vectors=UNIT, k=2):
 
 def finds_itself(queries, vectors=UNIT):
     """Whether exact search and the graph give each of these queries itself first."""
-    return lambda _: (
-        [
-            found.indices[:, 0].tolist()
-            for found in (search(queries, vectors, 1), search_index(queries, hnsw_index(vectors), 1))
-        ]
-        == [[0, 1, 2]] * 2
-    )
+
+    def call(_) -> bool:
+        searches = search(queries, vectors, 1), search_index(queries, hnsw_index(vectors), 1)
+        return [found.indices[:, 0].tolist() for found in searches] == [[0, 1, 2]] * 2
+
+    return call
 
 
 def graph(**settings):
