@@ -66,10 +66,13 @@ def window(browser):
 
 @pytest.fixture
 def page(window):
-    """Return an empty page, 1300 pixels wide; `page.heard` lists errors, dialogs and requests to other servers."""
+    """Return an empty page, 1300 pixels wide, on which nothing moves.
+
+    `page.heard` lists errors, dialogs and requests to other servers.
+    """
     window.goto("about:blank")
     window.set_viewport_size(WINDOW)
-    window.emulate_media(color_scheme="light")
+    window.emulate_media(color_scheme="light", reduced_motion="reduce")
     window.heard.clear()
     return window
 

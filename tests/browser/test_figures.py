@@ -34,7 +34,6 @@ def test_figure_has_torchs_numbers_and_takes_keys(page, tmp_path, name):
     Nothing is too small, too wide or unnamed; saved pictures hold every number; fifty random states have torch's.
     """
     example, chance = FIGURES[name], random.Random(0)
-    page.emulate_media(reduced_motion="reduce")
     open_figure(page, example.make(NAMES), tmp_path)
     assert example.uncomputed(page) == []
     shown = page.locator("#help").evaluate("(e) => e.firstChild.textContent")
@@ -207,7 +206,6 @@ def test_what_is_written_adds_up_exactly(page, tmp_path):
 
 
 def test_darts_stay_where_they_fell_and_the_ruler_moves(page, tmp_path):
-    page.emulate_media(reduced_motion="reduce")
     open_figure(page, FIGURES["next_token"].make(NAMES), tmp_path)
     places, drawn = "[...document.querySelectorAll('.dart')].map((e) => e.getAttribute('cx'))", "compute(state).drawn"
     before, tally = page.evaluate(places), page.evaluate(drawn)

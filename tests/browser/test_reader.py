@@ -117,6 +117,7 @@ def shares_of(weights: torch.Tensor, tokens: list[str]) -> dict[tuple[str, str],
 
 def test_heads_move_to_what_they_look_at(page, draw, pair, tmp_path):
     """Each head is under the title of its largest share, if that is at least 0.4, with the share in its name."""
+    page.emulate_media(reduced_motion="no-preference")
     open_saved(page, draw["model"](), tmp_path)
     page.locator("#order").select_option("kinds")
     moving = "() => document.getAnimations().filter((one) => one.effect.target.matches('.square')).length"
@@ -214,7 +215,6 @@ def is_mark(token: str) -> bool:
 
 
 def test_the_plain_call_begins_with_the_head_that_gives_most_to_words(page, draw, pair, tmp_path):
-    page.emulate_media(reduced_motion="reduce")
     words = torch.tensor([not is_mark(token) for token in pair.tokens])
     shares = pair.attention[..., words].sum(-1).mean(-1)  # (L, A)
     for options, some in (({}, shares), ({"layer": 2}, shares[2:3])):
@@ -239,7 +239,6 @@ def test_the_plain_call_begins_with_the_head_that_gives_most_to_words(page, draw
     kept = pair.attention[2, 4] * words * words[:, None]
     found = page.locator(".base .ribbon").evaluate_all("(all) => all.map((e) => +e.dataset.value)")
     assert sum(found) == pytest.approx(float(kept.sum()), abs=0.02)
-    page.emulate_media(reduced_motion="no-preference")
 
 
 def test_the_mean_of_several_heads_is_drawn(page, draw, pair, tmp_path):
@@ -482,7 +481,6 @@ def outside(page) -> list[str]:
 @pytest.mark.parametrize("width", [390, 780, 1280])
 def test_squares_and_the_enlarged_head_need_no_scrolling(page, draw, tmp_path, width):
     page.set_viewport_size({"width": width, "height": 900})
-    page.emulate_media(reduced_motion="reduce")
     open_saved(page, draw["model"](), tmp_path)
     for order in ("layer", "kinds"):
         page.locator("#order").select_option(order)
@@ -581,7 +579,6 @@ def test_views_follow_the_theme_around_them(page, draw, tmp_path):
             bright = [sum(map(int, re.findall(r"\d+", fill)[:3])) for fill in fills if fill.startswith("rgb")]
             assert all(value > 380 if mode == "dark" else value < 420 for value in bright)
         assert stays.locator("html.light").count() == 1
-    page.emulate_media(color_scheme="light")
 
 
 # A finger

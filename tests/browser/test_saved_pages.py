@@ -32,6 +32,7 @@ RESTLESS = """() => new Promise((done) => {
 
 @pytest.mark.parametrize("name", USES)
 def test_a_reader_uses_each_view(page, draw, pair, tmp_path, name):
+    page.emulate_media(reduced_motion="no-preference")
     reader.open_saved(page, draw[name](), tmp_path)
     USES[name](page, pair)
     if name == "model":

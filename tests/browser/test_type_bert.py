@@ -21,13 +21,9 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(params=["site", "file"])
 def opened(page, request, address, folder):
-    """Return the page, served or from a folder, with the addresses that it requested."""
-    page.emulate_media(reduced_motion="reduce")
-    page.asked = []
-    page.on("request", lambda request: page.asked.append(request.url))
+    """Return the page, served or from a folder."""
     page.goto(address if request.param == "site" else (folder / "file.html").as_uri())
-    yield page
-    page.emulate_media(reduced_motion="no-preference")
+    return page
 
 
 def type_lines(page, lines: str) -> None:
