@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from publish.browser import find_browser
 from tests.browser.firefox import Firefox
@@ -18,6 +18,8 @@ from views import head_view, model_view, neuron_view
 PAIR = ("I called Ian.", "I got his answering machine.")
 PROGRAMS = {"Chromium": find_browser(), "Firefox": shutil.which("firefox-esr") or shutil.which("firefox")}
 MISSING = f"install {' and '.join(name for name, path in PROGRAMS.items() if not path)} for the browser tests"
+PATIENCE = 60_000  # milliseconds, for a busy machine
+expect.set_options(timeout=PATIENCE)
 LOCAL = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:", "ws://127.0.0.1:")
 
 
@@ -36,7 +38,7 @@ def window(browser):
     """Return a page shared by the tests of a module, because opening one takes longer than most of them."""
     context = browser.new_context(viewport=WINDOW)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE)
     page.heard = []
 
     def refuse(route):
@@ -64,12 +66,38 @@ def window(browser):
 
 @pytest.fixture
 def page(window):
-    """Return an empty page, 1300 pixels wide; `page.heard` lists errors, dialogs and requests to other servers."""
+    """Return an empty page, 1300 pixels wide, on which nothing moves.
+
+    `page.heard` lists errors, dialogs and requests to other servers.
+    """
     window.goto("about:blank")
     window.set_viewport_size(WINDOW)
-    window.emulate_media(color_scheme="light")
+    window.emulate_media(color_scheme="light", reduced_motion="reduce")
     window.heard.clear()
     return window
+
+
+@pytest.fixture(scope="session")
+def phone(browser):
+    """Return a page of a phone, with fingers, that all tests share."""
+    with browser.new_page(viewport={"width": 390, "height": 700}, has_touch=True, is_mobile=True) as page:
+        yield page
+
+
+@pytest.fixture(scope="session")
+def slow_page(browser):
+    """Return a page whose clock its tests stop, move and resume."""
+    with browser.new_page(viewport={"width": 1280, "height": 900}) as page:
+        page.clock.install()
+        yield page
+
+
+@pytest.fixture
+def timed(slow_page):
+    """Return the page with a clock, which runs."""
+    slow_page.clock.resume()
+    slow_page.emulate_media(reduced_motion="no-preference")
+    return slow_page
 
 
 @pytest.fixture(scope="session")

@@ -53,10 +53,12 @@ def small_encoder() -> TransformerEncoder:
     return TransformerEncoder(BertConfig(**SMALL)).eval()
 
 
-@pytest.fixture(scope="module")
-def encoder():
+def in_page() -> TransformerEncoder:
     """Return the encoder in the page."""
     return TransformerEncoder.from_checkpoint() if BUILT else small_encoder()
+
+
+encoder = pytest.fixture(scope="module")(in_page)
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,16 @@ PREFERENCES = {
     "network.proxy.ssl_port": 9,
 }
 
+# the place of an element once it is the same in two frames that follow each other
+RESTING = """new Promise((done) => {
+  const look = (before) => {
+    const now = FIND;
+    if (JSON.stringify(now) === before) done(now);
+    else requestAnimationFrame(() => look(JSON.stringify(now)));
+  };
+  look();
+})"""
+
 
 class Firefox:
     """A headless Firefox with its own profile; it saves files in `downloads`.
@@ -79,8 +89,9 @@ class Firefox:
         return json.loads(result["result"].get("value", "null"))
 
     def point_at(self, selector: str, number: int = 0, *, click: bool = False) -> None:
-        """Move the pointer to the middle of an element, and optionally click."""
-        box = self.evaluate(f"document.querySelectorAll({json.dumps(selector)})[{number}].getBoundingClientRect()")
+        """Move the pointer to the middle of an element that rests, and optionally click."""
+        find = f"document.querySelectorAll({json.dumps(selector)})[{number}].getBoundingClientRect()"
+        box = self.evaluate(RESTING.replace("FIND", find))
         x, y = round(box["x"] + box["width"] / 2), round(box["y"] + box["height"] / 2)
         actions = [{"type": "pointerMove", "x": x, "y": y}]
         if click:

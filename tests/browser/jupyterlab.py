@@ -49,7 +49,7 @@ def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
     with log.open("w") as file:
         server = subprocess.Popen(command, env=environment(folder), stdout=file, stderr=file, cwd=folder)
     try:
-        deadline = time.monotonic() + 45
+        deadline = time.monotonic() + 120
         while not answers(f"http://127.0.0.1:{port}/api/status?token={token}"):
             if server.poll() is not None or time.monotonic() > deadline:
                 lines = "\n".join(log.read_text("utf-8").splitlines()[-15:])
@@ -77,10 +77,10 @@ def answers(address: str) -> bool:
 def run_all(page, address: str, last: int):
     """Open a notebook and run all cells; return its code cells once the one at index `last` shows a view."""
     page.goto(address)
-    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=45_000)
-    page.get_by_text("| Idle").wait_for(timeout=45_000)  # the kernel's state, in the status bar
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    page.get_by_text("| Idle").wait_for()  # the kernel's state, in the status bar
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     cells = page.locator(".jp-CodeCell")
-    cells.nth(last).locator("iframe:visible").first.wait_for(timeout=60_000)
+    cells.nth(last).locator("iframe:visible").first.wait_for()
     return cells

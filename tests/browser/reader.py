@@ -4,9 +4,14 @@
 """
 
 import math
+import re
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import torch
+from PIL import Image
 from playwright.sync_api import expect
 
 from utils.support.colours import DARK, SCALES
@@ -92,11 +97,9 @@ def part(pair, name: str) -> tuple[slice, slice]:
 
 def use_head_view(view, pair) -> None:
     L, A = pair.attention.shape[:2]
-    for layer, head in ((L - 1, 2), (2, 4)):
-        view.locator(HEADS).nth(layer * A + head).click()
-        check_flow(view, pair.attention[layer, head])
-    view.locator(LEFT).nth(8).hover()
-    assert close(shown_numbers(view, RIGHT), pair.attention[2, 4, 8].clamp(min=0.005), 0.0051)
+    view.locator(HEADS).nth((L - 1) * A + 2).click()
+    check_flow(view, pair.attention[L - 1, 2])
+    click_a_head(view, pair)
     view.locator(RIGHT).nth(3).hover()
     assert close(shown_numbers(view, LEFT), pair.attention[2, 4, :, 3].clamp(min=0.005), 0.0051)
     leave(view)
@@ -138,43 +141,52 @@ def check_flow(view, weights: torch.Tensor) -> None:
     assert close(got, weights.sum(0), 0.051)
 
 
-def use_model_view(view, pair, layers=range(6)) -> None:
-    """Use a model view that includes these `layers`."""
-    attention, A = pair.attention[list(layers)], pair.attention.size(1)
-    layer, head = 5, 5
-    cell = view.locator(SQUARES).nth(list(layers).index(layer) * A + head)
-    check_colours(view, ".square image", attention)
-    for _ in range(2):  # opened and closed
-        cell.click(position={"x": 10, "y": 10})
-        expect(view.locator("text.detail")).to_have_text(f"Layer {layer}, head {head}")
-        check_colours(view, ".detail image", pair.attention[layer, head])
-        view.locator("g.detail text.token").nth(8).hover()
-        expect(view.locator(".highlight.shown")).to_have_count(1)
-        cell.click(position={"x": 10, "y": 10})
-        expect(view.locator(".detail")).to_have_count(0)
+def click_a_head(view, pair) -> None:
+    """Choose a head in the map of a head view, and point at a token."""
+    view.locator(HEADS).nth(2 * 12 + 4).click()
+    check_flow(view, pair.attention[2, 4])
+    view.locator(LEFT).nth(8).hover()
+    assert close(shown_numbers(view, RIGHT), pair.attention[2, 4, 8].clamp(min=0.005), 0.0051)
+    leave(view)
+
+
+def enlarge_a_head(view, pair, number: int) -> None:
+    """Open head 5 of layer 5 in a model view, and close it; `number` is its place."""
+    cell = view.locator(SQUARES).nth(number)
+    cell.click(position={"x": 10, "y": 10})
+    expect(view.locator("text.detail")).to_have_text("Layer 5, head 5")
+    check_colours(view, ".detail image", pair.attention[5, 5])
+    view.locator("g.detail text.token").nth(8).hover()
+    expect(view.locator(".highlight.shown")).to_have_count(1)
+    cell.click(position={"x": 10, "y": 10})
+    expect(view.locator(".detail")).to_have_count(0)
+
+
+def use_model_view(view, pair) -> None:
+    check_colours(view, ".square image", pair.attention)
+    for _ in range(2):
+        enlarge_a_head(view, pair, 5 * 12 + 5)
     for name in (*LEFT_PARTS, "all"):
         rows, columns = part(pair, name) if name in LEFT_PARTS else (slice(None), slice(None))
         view.locator("#filter").select_option(name)
-        check_colours(view, ".square image", attention[:, :, rows, columns])
+        check_colours(view, ".square image", pair.attention[:, :, rows, columns])
 
 
-def use_neuron_view(view, pair, layer: int = 0, head: int = 0) -> None:
-    """Use a neuron view that starts, and ends, with this `layer` and `head`."""
-    check_neuron_lines(view, pair.attention[layer, head])
+def use_neuron_view(view, pair) -> None:
+    check_neuron_lines(view, pair.attention[0, 0])
     for row in (8, 3):
         open_query(view, row)
-        check_computation(view, pair, layer, head, row)
-    for other_layer, other_head in ((5, 5), (1, 11)):
-        view.locator("#layer").select_option(str(other_layer))
-        view.locator("#att_head").select_option(str(other_head))
-        check_computation(view, pair, other_layer, other_head, 3)
+        check_computation(view, pair, 0, 0, row)
+    for layer, head in ((5, 5), (1, 11)):
+        view.locator("#layer").select_option(str(layer))
+        view.locator("#att_head").select_option(str(head))
+        check_computation(view, pair, layer, head, 3)
     for name in LEFT_PARTS:
         rows, columns = part(pair, name)
         view.locator("#filter").select_option(name)
         check_neuron_lines(view, pair.attention[1, 11, rows, columns])
         assert view.locator(".sums .key").all_text_contents() == pair.tokens[columns]
-    for control, value in (("#filter", "all"), ("#layer", str(layer)), ("#att_head", str(head))):
-        view.locator(control).select_option(value)
+    view.locator("#filter").select_option("all")
 
 
 def settle(view) -> None:
@@ -241,3 +253,39 @@ def cropped(view) -> list[str]:
     low = view.locator("html").evaluate("(e) => (window.frameElement ? e.scrollHeight - e.clientHeight : 0)")
     wide = view.locator("html").evaluate("(e) => e.scrollWidth - e.clientWidth")
     return out + [f"{name} by {size} px" for name, size in (("low", low), ("wide", wide)) if size > 0]
+
+
+# The numbers that can be seen in a drawing, but for those on controls, and the words on controls.
+SEEN = """(drawing) => {
+  const control = "option, select, button:not(.cell, [role], [aria-pressed]), summary, details:not([open]), #tools";
+  const walker = document.createTreeWalker(drawing, NodeFilter.SHOW_TEXT), texts = [], words = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement, label = parent.closest("label");
+    if (!parent.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    const isOff = label?.querySelector("input:is([type=radio], [type=checkbox]):not(:checked)");
+    (parent.closest(`${control}, .rests`) || isOff ? words : texts).push(node.textContent);
+  }
+  for (const input of drawing.querySelectorAll("[type=number]")) texts.push(input.value);
+  return [texts.join(" "), words];
+}"""
+
+
+def check_saved_picture(page, folder: Path) -> list[Path]:
+    """Check that the picture saved as SVG and PNG holds all numbers of the drawing, and nothing to press."""
+    texts, controls = page.locator("#figure, #view").evaluate(SEEN)
+    files = {}
+    for kind in ("svg", "png"):
+        with page.expect_download() as download:
+            page.locator(f"#save [value={kind}]").click()
+        download.value.save_as(files.setdefault(kind, folder / f"picture.{kind}"))
+    drawn = ElementTree.parse(files["svg"])
+    written = [" ".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    numbers = re.compile(r"\d+(?:[.,]\d+)*")
+    missing = Counter(numbers.findall(texts)) - Counter(numbers.findall(" ".join(written)))
+    assert not missing
+    alone = {text.strip() for text in written}
+    assert not {word.strip() for word in controls if re.search(r"[a-z]{3}", word)} & alone - set(texts.split())
+    with Image.open(files["png"]) as picture:
+        assert min(picture.size) > 400
+        assert len(picture.convert("RGB").getcolors(1_000_000)) > 20
+    return list(files.values())

@@ -7,7 +7,8 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.figure_examples import FIGURES, NAMES, Finger, close, middle, open_figure
+from tests.browser.figure_examples import FIGURES, NAMES, SHOWN, Finger, close, middle, open_figure
+from tests.browser.reader import check_saved_picture
 from views import figures
 from views.models import visible
 from views.page import View
@@ -15,82 +16,99 @@ from views.page import View
 HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "$x$ & \u2028"]
 NAMES_BEGIN_WITH_TEXT = {"rules": {"label-content-name-mismatch": {"enabled": True}}}  # off in axe unless requested
 DRAWN = "document.getElementById('figure').innerHTML"
+# the numbers of a figure, and its controls
+CHOSEN = f"""() => {{
+  const root = document.getElementById("figure");
+  return [...({SHOWN})(root), ...[...root.querySelectorAll("input")].map((e) => e.value + e.checked)];
+}}"""
+ADDRESS = "new Promise((done) => setTimeout(() => done(location.href)))"  # after what a page does a moment later
+SIZES = """(all) => all.filter((e) => e.getClientRects().length).map((e) => e.getBoundingClientRect())
+  .map(({ width, height }) => Math.min(width, height))"""
 every_figure = pytest.mark.parametrize("name", FIGURES)
 
 
 @every_figure
-def test_fifty_random_states_have_torchs_numbers(page, tmp_path, name):
+def test_figure_has_torchs_numbers_and_takes_keys(page, tmp_path, name):
+    """What is shown is what `compute` returns: at first, after a key, and from the address of that, on a phone.
+
+    Nothing is too small, too wide or unnamed; saved pictures hold every number; fifty random states have torch's.
+    """
     example, chance = FIGURES[name], random.Random(0)
     open_figure(page, example.make(NAMES), tmp_path)
+    assert example.uncomputed(page) == []
+    shown = page.locator("#help").evaluate("(e) => e.firstChild.textContent")
+    assert shown.count(". ") <= 1  # the rest is behind "?"
+    check_saved_picture(page, tmp_path)
+    before, drawn = page.evaluate(CHOSEN), page.evaluate(DRAWN)
+    example.use(page)
+    assert (after := page.evaluate(CHOSEN)) != before
+    assert page.evaluate(DRAWN) != drawn
+    check_saved_picture(page, tmp_path)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    check_room(page, "light")
+    address = page.evaluate(ADDRESS)
+    page.goto("about:blank")
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.emulate_media(color_scheme="dark")
+    page.goto(address)
+    assert page.evaluate(ADDRESS) == address
+    assert page.evaluate(CHOSEN) == after
+    assert example.uncomputed(page) == []
+    check_room(page, "dark")
     states = [example.state(chance) for _ in range(50)]
     found = page.evaluate(f"(states) => states.map((one) => ({example.compute})(one))", states)
     for state, one in zip(states, found, strict=True):
         example.check(state, one)
-
-
-@every_figure
-def test_figure_opens_with_its_finding_and_takes_keys(page, tmp_path, name):
-    """What is shown is what `compute` returns, at first and after a key; nothing is too small, too wide or unnamed."""
-    example = FIGURES[name]
-    page.emulate_media(reduced_motion="reduce")
-    for width, scheme in ((1280, "light"), (390, "dark")):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=scheme)
-        open_figure(page, example.make(NAMES), tmp_path)
-        assert example.uncomputed(page) == []
-        shown = page.locator("#help").evaluate("(e) => e.firstChild.textContent")
-        assert shown.count(". ") <= 1  # the rest is behind "?"
-        before = page.evaluate(DRAWN)
-        example.use(page)
-        assert page.evaluate(DRAWN) != before
-        assert "undefined" not in page.locator("main").inner_text()  # a word that a sentence lacks
-        expect(page.locator(f"html.{scheme}")).to_be_attached()
-        assert Axe().run(page, options=NAMES_BEGIN_WITH_TEXT).response["violations"] == []
-        assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
-        # radio buttons and checkboxes are as large as their labels
-        pressed = "button, select, summary, .handle, .curtain, label, input:not([type=radio], [type=checkbox])"
-        boxes = [box for one in page.locator(pressed).all() if (box := one.bounding_box())]  # None for hidden ones
-        assert page.locator(":is([type=radio], [type=checkbox]):not(label *)").count() == 0
-        assert min(min(box["width"], box["height"]) for box in boxes) >= 24
     assert page.heard == []
 
 
+def check_room(page, scheme: str) -> None:
+    """Check that a figure is accessible, legible in this theme, and fits the window."""
+    expect(page.locator(f"html.{scheme}")).to_be_attached()
+    assert "undefined" not in page.locator("main").inner_text()  # a word that a sentence lacks
+    assert Axe().run(page, options=NAMES_BEGIN_WITH_TEXT).response["violations"] == []
+    assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
+    # radio buttons and checkboxes are as large as their labels
+    pressed = "button, select, summary, .handle, .curtain, label, input:not([type=radio], [type=checkbox])"
+    assert page.locator(":is([type=radio], [type=checkbox]):not(label *)").count() == 0
+    sizes = page.locator(pressed).evaluate_all(SIZES)
+    assert sizes
+    assert min(sizes) >= 24
+
+
 @every_figure
-def test_a_finger_moves_the_figure_and_not_the_page(browser, tmp_path, name):
+def test_a_finger_moves_the_figure_and_not_the_page(phone, tmp_path, name):
     """On a phone, in a page that is longer than the window, as on the site."""
     view = FIGURES[name].make(NAMES)
     view = View(view.summary, view.page.replace("</main>", "</main><p style='height: 900px'>", 1))
-    with browser.new_page(viewport={"width": 390, "height": 700}, has_touch=True, is_mobile=True) as page:
-        open_figure(page, view, tmp_path)
-        finger = Finger(page)
-        FIGURES[name].touch(page, finger)
-        assert finger.scrolled == 0
-        page.evaluate("scrollTo(0, 0)")
-        finger.drag((385, 650), (385, 500))  # the control: beside the figure, the page scrolls
-        assert finger.scrolled > 50
+    open_figure(phone, view, tmp_path)
+    finger = Finger(phone)
+    FIGURES[name].touch(phone, finger)
+    assert finger.scrolled == 0
+    phone.evaluate("scrollTo(0, 0)")
+    finger.drag((385, 650), (385, 500))  # the control: beside the figure, the page scrolls
+    assert finger.scrolled > 50
 
 
 @every_figure
-def test_a_change_is_a_move_of_less_than_a_second(browser, tmp_path, name):
+def test_a_change_is_a_move_of_less_than_a_second(timed, tmp_path, name):
     """It takes 300 to 700 ms, by the page's own clock; under reduced motion it takes none."""
     selector, key = FIGURES[name].change
-    with browser.new_page(viewport={"width": 1280, "height": 900}) as page:
-        page.clock.install()
-        for motion in ("no-preference", "reduce"):
-            page.emulate_media(reduced_motion=motion)
-            open_figure(page, FIGURES[name].make(NAMES), tmp_path)
-            page.clock.run_for(1000)
-            page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
-            page.locator(selector).first.press(key)
-            seen = {page.evaluate(DRAWN)}
-            for _ in range(3):
-                assert page.locator("html.moving").count() == (motion != "reduce")
-                page.clock.run_for(100)
-                seen.add(page.evaluate(DRAWN))
-            assert len(seen) == (4 if motion != "reduce" else 1)
-            page.clock.run_for(400)
-            assert page.locator("html.moving").count() == 0
-            page.clock.resume()
+    for motion in ("no-preference", "reduce"):
+        timed.emulate_media(reduced_motion=motion)
+        open_figure(timed, FIGURES[name].make(NAMES), tmp_path)
+        timed.clock.run_for(1000)
+        timed.clock.pause_at(timed.evaluate("Date.now() / 1000 + 1"))
+        timed.locator(selector).first.press(key)
+        seen = {timed.evaluate(DRAWN)}
+        for _ in range(3):
+            assert timed.locator("html.moving").count() == (motion != "reduce")
+            timed.clock.run_for(100)
+            seen.add(timed.evaluate(DRAWN))
+        assert len(seen) == (4 if motion != "reduce" else 1)
+        timed.clock.run_for(400)
+        assert timed.locator("html.moving").count() == 0
+        timed.clock.resume()
 
 
 @every_figure
@@ -115,23 +133,22 @@ def test_hostile_names_in_a_frame_are_shown_and_run_nothing(page, tmp_path, name
 
 
 @pytest.mark.parametrize("name", ["longest_match", "merges", "split_and_merge"])
-def test_steps_play_until_the_end_or_a_readers_hand(browser, tmp_path, name):
-    with browser.new_page() as page:
-        page.clock.install()
-        open_figure(page, FIGURES[name].make(NAMES), tmp_path)
-        play, slider = page.locator(".steps button").first, page.locator(".steps input")
-        slider.press("Home")
-        play.click()
-        page.clock.run_for(2100)
-        assert slider.input_value() == "3"
-        page.get_by_role("button", name="back").click()
-        page.clock.run_for(3000)
-        assert (slider.input_value(), play.text_content()) == ("2", "▶ play")
-        play.click()
-        page.clock.run_for(60_000)
-        assert slider.input_value() == slider.get_attribute("max")
-        play.click()
-        assert (slider.input_value(), play.text_content()) == ("0", "❙❙ pause")
+def test_steps_play_until_the_end_or_a_readers_hand(timed, tmp_path, name):
+    open_figure(timed, FIGURES[name].make(NAMES), tmp_path)
+    timed.clock.pause_at(timed.evaluate("Date.now() / 1000 + 1"))
+    play, slider = timed.locator(".steps button").first, timed.locator(".steps input")
+    slider.press("Home")
+    play.click()
+    timed.clock.run_for(2100)
+    assert slider.input_value() == "3"
+    timed.get_by_role("button", name="back").click()
+    timed.clock.run_for(3000)
+    assert (slider.input_value(), play.text_content()) == ("2", "▶ play")
+    play.click()
+    timed.clock.run_for(60_000)
+    assert slider.input_value() == slider.get_attribute("max")
+    play.click()
+    assert (slider.input_value(), play.text_content()) == ("0", "❙❙ pause")
 
 
 def test_a_head_under_another_arrow_can_still_be_taken(page, tmp_path):
@@ -189,7 +206,6 @@ def test_what_is_written_adds_up_exactly(page, tmp_path):
 
 
 def test_darts_stay_where_they_fell_and_the_ruler_moves(page, tmp_path):
-    page.emulate_media(reduced_motion="reduce")
     open_figure(page, FIGURES["next_token"].make(NAMES), tmp_path)
     places, drawn = "[...document.querySelectorAll('.dart')].map((e) => e.getAttribute('cx'))", "compute(state).drawn"
     before, tally = page.evaluate(places), page.evaluate(drawn)

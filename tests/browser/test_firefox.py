@@ -1,18 +1,22 @@
-"""Saved views and figures work in Firefox: drawing, tooltips, pointer, keyboard and saved pictures."""
+"""In Firefox: views and figures are drawn, follow pointer and keys and are saved; both pages of the site answer."""
 
+import json
 import re
-from pathlib import Path
 
-import axe_playwright_python
 import pytest
 import torch
 from PIL import Image
 
+from tests.browser import explorer_page, type_bert_page
 from tests.browser.figure_examples import FIGURES, NAMES
 from utils.attention import scaled_dot_product_attention
 from views import figures
 
 TAB, UP, DOWN, RIGHT = "\ue004", "\ue013", "\ue015", "\ue014"
+HOME, DELETE, ENTER = "\ue011", "\ue017", "\ue007"
+explorer_address, site = explorer_page.address, explorer_page.site  # fixtures
+type_bert_address, folder = type_bert_page.address, type_bert_page.folder
+HALF = 0.01  # large matrices of the explorer's model are stored as float16
 
 
 @pytest.mark.parametrize("name", ["head", "model", "neuron"])
@@ -76,18 +80,13 @@ def shown(firefox, selector: str) -> torch.Tensor:
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
-
-
 @pytest.mark.parametrize("name", FIGURES)
-def test_figures_show_what_they_compute_and_are_accessible(firefox, tmp_path, name):
+def test_figures_show_what_they_compute_and_fit(firefox, tmp_path, name):
     firefox.open(FIGURES[name].make(NAMES).save(tmp_path / "figure.html").as_uri())
     for width in (1280, 390):
         firefox.resize(width, 900)
         firefox.wait_for("!document.querySelector('html.moving')")
         assert firefox.evaluate(f"({FIGURES[name].script})(document.getElementById('figure'))") == []
-        found = f"(() => {{ {AXE}; return axe.run(); }})()"
-        assert firefox.evaluate(f"{found}.then((all) => all.violations.map((one) => one.id))") == []
         assert firefox.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert firefox.heard == []
 
@@ -123,3 +122,48 @@ def test_a_picture_is_saved(firefox, draw, tmp_path, kind):
     else:
         firefox.open(path.as_uri())
         assert firefox.evaluate("document.querySelectorAll('path').length") > 100
+
+
+@pytest.mark.long
+def test_a_readers_own_sentence_is_answered(firefox, explorer_address, tokenizer):
+    firefox.resize(1280, 800)
+    firefox.open(explorer_address)
+    firefox.heard.clear()
+    firefox.evaluate("document.getElementById('first').scrollIntoView({ block: 'center' })")
+    firefox.point_at("#first", click=True)
+    firefox.press(HOME, *[DELETE] * len("time flies like an arrow"), *"the cat sat", ENTER)
+    firefox.wait_for("document.getElementById('status').textContent.includes('computed here')", 120)
+    tokens = firefox.evaluate("[...document.querySelectorAll('#tokens b')].map((e) => e.textContent)")
+    assert tokens == ["[CLS]", "the", "cat", "sat", "[SEP]"]
+    found = torch.tensor(firefox.evaluate("[...drawings.weights.values]"))
+    head = tuple(firefox.evaluate("[followed.layer, followed.head]"))
+    wanted = explorer_page.results(explorer_page.in_page(), tokenizer, "the cat sat").weights[head]
+    assert 0 < (found - wanted.flatten()).abs().max() <= HALF
+    firefox.press(*" down")  # from now on typing is answered, too
+    firefox.wait_for("document.querySelectorAll('#tokens b').length === 6")
+    assert firefox.heard == []
+    # the control: an error of the page, and a request that it refuses
+    firefox.evaluate("setTimeout(() => { throw new Error('on purpose'); })")
+    firefox.evaluate("fetch('http://127.0.0.1:9/').catch(() => 0)")
+    firefox.wait_to_hear("on purpose")
+    firefox.wait_to_hear("Content-Security-Policy")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["site", "file"])
+def test_firefox_judges_every_answer_alike(firefox, type_bert_address, folder, kind):
+    firefox.resize(390, 700)
+    firefox.open(type_bert_address if kind == "site" else (folder / "file.html").as_uri())
+    firefox.evaluate("box.scrollIntoView({ block: 'center' })")
+    firefox.point_at("#body", click=True)
+    firefox.press(*"softmax([dot(query, key) for key in keys])", ENTER)
+    firefox.wait_for("by('verdict').textContent.includes('Divide each score')", 180)
+    firefox.wait_for("by('effect').textContent.includes('1.00')")
+    assert firefox.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    answers = type_bert_page.for_browsers() if kind == "site" else []
+    asked = json.dumps([{"gap": gap, "body": body} for gap, _, body in answers])
+    firefox.evaluate(f"({type_bert_page.JUDGE})({asked}).then((said) => {{ window.said = said; }}) && 0")
+    firefox.wait_for("window.said !== undefined", 600)
+    said = firefox.evaluate("window.said")
+    assert [(a, b) for a, b in zip(answers, said, strict=True) if a[1] not in b] == []
+    assert firefox.heard == []

@@ -39,11 +39,21 @@ def name_in(tokens: list[str], index: int) -> str:
     return tokens[index] + f" (position {index})" * (tokens.count(tokens[index]) > 1)
 
 
-UNDER = """([x, y, near]) => [...document.querySelectorAll(".base .ribbon")].filter((e) => {
-  const back = e.getScreenCTM().inverse(), around = [-near, 0, near];
-  return around.some((right) => around.some((down) =>
-    e.isPointInFill(new DOMPoint(x + right, y + down).matrixTransform(back))));
-}).map((e) => `${e.dataset.i} ${e.dataset.j}`)"""  # the pixel around a point may touch a ribbon
+# Move the pointer to each of these points: what the tooltip says, and the ribbons there, or, with a tooltip, within a
+# pixel, which may touch one
+MOVE = """(points) => points.map(([x, y]) => {
+  const under = document.elementFromPoint(x, y), at = { clientX: x, clientY: y, bubbles: true };
+  under.dispatchEvent(new PointerEvent("pointermove", at));
+  under.dispatchEvent(new MouseEvent("mousemove", at));
+  const text = document.getElementById("tip").textContent, around = text ? [-1, 0, 1] : [0];
+  const ribbons = [...document.querySelectorAll(".base .ribbon")].filter((e) => {
+    const back = e.getScreenCTM().inverse();
+    return around.some((right) => around.some((down) =>
+      e.isPointInFill(new DOMPoint(x + right, y + down).matrixTransform(back))));
+  });
+  const shown = [...document.querySelectorAll(".highlight")].map((e) => +e.matches(".shown"));
+  return { text, ribbons: ribbons.map((e) => `${e.dataset.i} ${e.dataset.j}`), shown };
+})"""
 
 
 @pytest.mark.parametrize("heads", [[5], [5, 9]])
@@ -52,21 +62,24 @@ def test_the_ribbon_under_the_pointer_is_named(page, draw, pair, tmp_path, heads
     open_saved(page, draw["head"](layer=5, heads=heads), tmp_path)
     box, chance, named = page.locator(".base").bounding_box(), random.Random(0), set()
     names = [name_in(pair.tokens, index) for index in range(13)]
-    for _ in range(200):
-        x, y = (
-            round(box[at] + chance.uniform(0.02, 0.98) * box[size]) for at, size in (("x", "width"), ("y", "height"))
-        )
-        page.mouse.move(x, y)
-        assert tooltip(page) or not page.evaluate(UNDER, [x, y, 0])
-        if not tooltip(page):
+    points = [
+        [round(box[at] + chance.uniform(0.02, 0.98) * box[size]) for at, size in (("x", "width"), ("y", "height"))]
+        for _ in range(200)
+    ]
+    for point, found in zip(points, page.evaluate(MOVE, points), strict=True):
+        if not found["text"]:
+            assert found["ribbons"] == []
             continue
-        pairs, mean, *each = re.fullmatch(r"(.*) (\d\.\d\d)( \(layer-head .*\))?", tooltip(page)).groups()
+        pairs, mean, *each = re.fullmatch(r"(.*) (\d\.\d\d)( \(layer-head .*\))?", found["text"]).groups()
         row, column = map(names.index, pairs.removeprefix("layer 5, head 5: ").split(" → "))
-        assert f"{row} {column}" in page.evaluate(UNDER, [x, y, 1])
+        assert f"{row} {column}" in found["ribbons"]
         weights = pair.attention[5, heads, row, column]
         assert abs(float(mean) - weights.mean()) < 0.0051
         for head, weight in zip(heads, weights.tolist(), strict=True):
             assert len(heads) == 1 or f"5-{head}: {weight:.2f}" in each[0]
+        if (row, column) not in named and len(named) < 5:
+            page.mouse.move(*point)  # as a hand does
+            assert tooltip(page) == found["text"]
         named.add((row, column))
     assert len(named) > 20
 
@@ -78,15 +91,16 @@ def test_tooltip_shows_each_weight_of_an_enlarged_square(page, draw, pair, tmp_p
     page.locator("#filter").select_option(name)
     enlarge(page, head)
     weights, left, right = pair.attention[layer, head, rows, columns], pair.tokens[rows], pair.tokens[columns]
-    box = page.locator(".cells").bounding_box()
-    for row, column in torch.ones_like(weights).nonzero().tolist():
-        x, y = ((at + 0.5) / size for at, size in ((column, len(right)), (row, len(left))))
-        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
-        text, weight = tooltip(page).rsplit(" ", 1)
+    box, cells = page.locator(".cells").bounding_box(), torch.ones_like(weights).nonzero().tolist()
+    width, height = box["width"] / len(right), box["height"] / len(left)
+    points = [[box["x"] + (column + 0.5) * width, box["y"] + (row + 0.5) * height] for row, column in cells]
+    for (row, column), found in zip(cells, page.evaluate(MOVE, points), strict=True):
+        text, weight = found["text"].rsplit(" ", 1)
         assert text == f"layer {layer}, head {head}: {name_in(left, row)} → {name_in(right, column)}"
         assert abs(float(weight) - weights[row, column]) < 0.0051
-        shown = page.locator(".highlight").evaluate_all("(all) => all.map((e) => +e.matches('.shown'))")
-        assert [at for at, value in enumerate(shown) if value] == [row, len(left) + column]
+        assert [at for at, value in enumerate(found["shown"]) if value] == [row, len(left) + column]
+    page.mouse.move(*points[20])  # as a hand does
+    assert tooltip(page).startswith(f"layer {layer}, head {head}: {name_in(left, cells[20][0])} → ")
 
 
 def shares_of(weights: torch.Tensor, tokens: list[str]) -> dict[tuple[str, str], torch.Tensor]:
@@ -103,6 +117,7 @@ def shares_of(weights: torch.Tensor, tokens: list[str]) -> dict[tuple[str, str],
 
 def test_heads_move_to_what_they_look_at(page, draw, pair, tmp_path):
     """Each head is under the title of its largest share, if that is at least 0.4, with the share in its name."""
+    page.emulate_media(reduced_motion="no-preference")
     open_saved(page, draw["model"](), tmp_path)
     page.locator("#order").select_option("kinds")
     moving = "() => document.getAnimations().filter((one) => one.effect.target.matches('.square')).length"
@@ -200,7 +215,6 @@ def is_mark(token: str) -> bool:
 
 
 def test_the_plain_call_begins_with_the_head_that_gives_most_to_words(page, draw, pair, tmp_path):
-    page.emulate_media(reduced_motion="reduce")
     words = torch.tensor([not is_mark(token) for token in pair.tokens])
     shares = pair.attention[..., words].sum(-1).mean(-1)  # (L, A)
     for options, some in (({}, shares), ({"layer": 2}, shares[2:3])):
@@ -225,7 +239,6 @@ def test_the_plain_call_begins_with_the_head_that_gives_most_to_words(page, draw
     kept = pair.attention[2, 4] * words * words[:, None]
     found = page.locator(".base .ribbon").evaluate_all("(all) => all.map((e) => +e.dataset.value)")
     assert sum(found) == pytest.approx(float(kept.sum()), abs=0.02)
-    page.emulate_media(reduced_motion="no-preference")
 
 
 def test_the_mean_of_several_heads_is_drawn(page, draw, pair, tmp_path):
@@ -308,35 +321,29 @@ def test_a_head_view_begins_at_its_token_until_the_pointer_comes(page, draw, pai
 # The picture
 
 
-def save_picture(page, folder, kind: str = "svg"):
-    with page.expect_download() as download:
-        page.locator(f"#save [value={kind}]").click()
-    path = folder / download.value.suggested_filename
-    download.value.save_as(path)
-    return path
-
-
 STATES = {"head": "Layer 0, head 3; In layer 0, head 3, “ian” gives", "model": "Layer 0, head 5"}
 STATES |= {"neuron": "Layer 0, head 0; Neuron "}
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_a_picture_shows_what_is_chosen_and_says_what_was_drawn(page, draw, pair, tmp_path, name):
+def test_a_picture_holds_every_number_and_says_what_was_drawn(page, draw, pair, tmp_path, name):
+    """In the dark, as a view opens, and as a reader has chosen."""
     options = {"head": {"heads": [3]}, "model": {"include_layers": [0, 5]}, "neuron": {}}[name]
     open_saved(page, draw[name](display_mode="dark", **options), tmp_path)
+    reader.check_saved_picture(page, tmp_path)
     if name == "head":
         page.locator(LEFT).nth(3).click()
     if name == "model":
         enlarge(page, 5)
     settle(page)
-    png = Image.open(save_picture(page, tmp_path, "png")).convert("RGB")
-    assert png.getpixel((3, 3)) == tuple(map(int, re.findall(r"\d+", DARK_GROUND)))
-    assert len(png.getcolors(1_000_000)) > 30
-    path = save_picture(page, tmp_path)
+    svg, png = reader.check_saved_picture(page, tmp_path)
+    picture = Image.open(png).convert("RGB")
+    assert picture.getpixel((3, 3)) == tuple(map(int, re.findall(r"\d+", DARK_GROUND)))
+    assert len(picture.getcolors(1_000_000)) > 30
     drawn = {"head": "path", "model": "image", "neuron": "rect"}[name]
     text = {"head": "ian", "model": "Layer 0, head 5", "neuron": "machine"}[name]
     count = page.locator(f"#vis {drawn}").count() if name == "model" else 13
-    page.goto(path.as_uri())
+    page.goto(svg.as_uri())
     assert page.locator(drawn).count() >= count
     assert text.lower() in " ".join(page.locator("text").all_text_contents()).lower()
     caption = " ".join(page.locator("text.caption").all_text_contents())
@@ -471,19 +478,20 @@ def outside(page) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("order", ["layer", "kinds"])
 @pytest.mark.parametrize("width", [390, 780, 1280])
-def test_squares_and_the_enlarged_head_need_no_scrolling(page, draw, tmp_path, width, order):
+def test_squares_and_the_enlarged_head_need_no_scrolling(page, draw, tmp_path, width):
     page.set_viewport_size({"width": width, "height": 900})
     open_saved(page, draw["model"](), tmp_path)
-    page.locator("#order").select_option(order)
-    enlarge(page, 30)
-    page.wait_for_function("document.querySelector('rect.detail').getBoundingClientRect().y < 900 - 100")
-    assert outside(page) == []
-    cells = [cell.bounding_box() for cell in page.locator(CELL).all()]
-    panel = page.locator("rect.detail").bounding_box()
-    right, low = (max(cell[side] + cell[size] for cell in cells) for side, size in (("x", "width"), ("y", "height")))
-    assert panel["x"] >= right or panel["y"] >= low  # beside or below all squares
+    for order in ("layer", "kinds"):
+        page.locator("#order").select_option(order)
+        enlarge(page, 30)
+        page.wait_for_function("document.querySelector('rect.detail').getBoundingClientRect().y < 900 - 100")
+        assert outside(page) == []
+        boxes = "(all) => all.map((e) => e.getBoundingClientRect()).map(({ right, bottom }) => [right, bottom])"
+        cells, panel = page.locator(CELL).evaluate_all(boxes), page.locator("rect.detail").bounding_box()
+        right, low = map(max, zip(*cells, strict=True))
+        assert panel["x"] >= right or panel["y"] >= low  # beside or below all squares
+        enlarge(page, 30)  # which closes it
 
 
 def open_in_long_page(page, view, folder, height: int):
@@ -571,51 +579,48 @@ def test_views_follow_the_theme_around_them(page, draw, tmp_path):
             bright = [sum(map(int, re.findall(r"\d+", fill)[:3])) for fill in fills if fill.startswith("rgb")]
             assert all(value > 380 if mode == "dark" else value < 420 for value in bright)
         assert stays.locator("html.light").count() == 1
-    page.emulate_media(color_scheme="light")
 
 
 # A finger
 
 
-def test_a_finger_opens_reads_and_closes_a_head(browser, draw, pair, tmp_path):
+def test_a_finger_opens_reads_and_closes_a_head(phone, draw, pair, tmp_path):
     """On a phone, in a page that is longer than the window: the squares scroll it, too."""
     view = draw["model"]()
     view = View(view.summary, view.page.replace("</main>", "</main><p style='height: 900px'>", 1))
-    with browser.new_page(viewport={"width": 390, "height": 700}, has_touch=True, is_mobile=True) as page:
-        open_saved(page, view, tmp_path)
-        finger, weights, square = Finger(page), pair.attention[0, 2], page.locator(CELL).nth(2)
-        finger.tap(middle(square))
-        expect(page.locator("text.detail")).to_have_text("Layer 0, head 2")
-        page.locator(".detail image").scroll_into_view_if_needed()
-        for row, column in ((3, 2), (8, 7), (11, 0)):
-            cell = page.locator(".detail image").bounding_box()
-            finger.tap((cell["x"] + (column + 0.5) * cell["width"] / 13, cell["y"] + (row + 0.5) * cell["height"] / 13))
-            text = f"{name_in(pair.tokens, row)} → {name_in(pair.tokens, column)} {weights[row, column]:.2f}"
-            expect(page.locator("#tip")).to_have_text(f"layer 0, head 2: {text}")
-        finger.tap(middle(page.locator("g.detail text.token").nth(8)))
-        expect(page.locator("#say")).to_contain_text(f"layer 0, head 2: his → got {weights[8, 7]:.2f}")
-        finger.tap(middle(square))
-        expect(page.locator("text.detail")).to_have_count(0)
-        page.evaluate("scrollTo(0, 0)")
-        x, y = middle(page.locator(CELL).nth(40))
-        finger.scrolled = 0
-        finger.drag((x, y), (x, y - 150))
-        assert finger.scrolled > 50
+    open_saved(phone, view, tmp_path)
+    finger, weights, square = Finger(phone), pair.attention[0, 2], phone.locator(CELL).nth(2)
+    finger.tap(middle(square))
+    expect(phone.locator("text.detail")).to_have_text("Layer 0, head 2")
+    phone.locator(".detail image").scroll_into_view_if_needed()
+    for row, column in ((3, 2), (8, 7), (11, 0)):
+        cell = phone.locator(".detail image").bounding_box()
+        finger.tap((cell["x"] + (column + 0.5) * cell["width"] / 13, cell["y"] + (row + 0.5) * cell["height"] / 13))
+        text = f"{name_in(pair.tokens, row)} → {name_in(pair.tokens, column)} {weights[row, column]:.2f}"
+        expect(phone.locator("#tip")).to_have_text(f"layer 0, head 2: {text}")
+    finger.tap(middle(phone.locator("g.detail text.token").nth(8)))
+    expect(phone.locator("#say")).to_contain_text(f"layer 0, head 2: his → got {weights[8, 7]:.2f}")
+    finger.tap(middle(square))
+    expect(phone.locator("text.detail")).to_have_count(0)
+    phone.evaluate("scrollTo(0, 0)")
+    x, y = middle(phone.locator(CELL).nth(40))
+    finger.scrolled = 0
+    finger.drag((x, y), (x, y - 150))
+    assert finger.scrolled > 50
 
 
-def test_a_finger_pins_and_frees_a_token_and_marks_a_product(browser, draw, pair, tmp_path):
-    with browser.new_page(viewport={"width": 390, "height": 900}, has_touch=True, is_mobile=True) as page:
-        open_saved(page, draw["head"](layer=2, heads=[4]), tmp_path)
-        finger, weights = Finger(page), pair.attention[2, 4]
-        for row in (8, 3, 10):
-            finger.tap(middle(page.locator(f"{LEFT} > .room").nth(row)))
-            most = name_in(pair.tokens, int(weights[row].argmax()))
-            text = f"In layer 2, head 4, “{name_in(pair.tokens, row)}” gives {weights[row].max():.2f} to “{most}”"
-            expect(page.locator("#say")).to_contain_text(text)
-            assert {pairs.split()[0] for pairs in chosen(page)} == {str(row)}
-        finger.tap(middle(page.locator(f"{LEFT} > .room").nth(10)))
-        expect(page.locator(".chosen .ribbon")).to_have_count(0)
-        open_saved(page, draw["neuron"](layer=2, head=4, token=8), tmp_path)
-        block = page.locator(".block").nth(32 * 3 + 1)
-        finger.tap(middle(block))
-        expect(page.locator("#say")).to_contain_text(f"Neuron {block.get_attribute('data-neuron')}: ")
+def test_a_finger_pins_and_frees_a_token_and_marks_a_product(phone, draw, pair, tmp_path):
+    open_saved(phone, draw["head"](layer=2, heads=[4]), tmp_path)
+    finger, weights = Finger(phone), pair.attention[2, 4]
+    for row in (8, 3, 10):
+        finger.tap(middle(phone.locator(f"{LEFT} > .room").nth(row)))
+        most = name_in(pair.tokens, int(weights[row].argmax()))
+        text = f"In layer 2, head 4, “{name_in(pair.tokens, row)}” gives {weights[row].max():.2f} to “{most}”"
+        expect(phone.locator("#say")).to_contain_text(text)
+        assert {pairs.split()[0] for pairs in chosen(phone)} == {str(row)}
+    finger.tap(middle(phone.locator(f"{LEFT} > .room").nth(10)))
+    expect(phone.locator(".chosen .ribbon")).to_have_count(0)
+    open_saved(phone, draw["neuron"](layer=2, head=4, token=8), tmp_path)
+    block = phone.locator(".block").nth(32 * 3 + 1)
+    finger.tap(middle(block))
+    expect(phone.locator("#say")).to_contain_text(f"Neuron {block.get_attribute('data-neuron')}: ")

@@ -13,12 +13,13 @@ from tests.browser.figure_examples import FIGURES
 from views import mask_painter
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def open_for_screenshot(browser):
     """Yield a function that opens a view's page as the screenshotter does."""
     with browser.new_page(viewport={"width": 1080, "height": 100}) as tab:
 
         def opened(view):
+            tab.goto("about:blank")
             tab.evaluate("window.still = true")
             tab.set_content(view.page)
             tab.wait_for_function(DRAWN)

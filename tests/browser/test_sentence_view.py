@@ -19,26 +19,24 @@ from views import sentence_view, whole_words
 from views.models import tokenize_for_view
 
 
-def test_ribbons_morph_between_the_weights_of_two_texts(browser, tmp_path):
+def test_ribbons_morph_between_the_weights_of_two_texts(timed, tmp_path):
     """On the way, each ribbon is between its two widths, and together they stay as wide as 1."""
-    with browser.new_page(viewport={"width": 1280, "height": 900}) as page:
-        page.clock.install()
-        open_figure(page, FIGURES["sentence_view"].make(NAMES), tmp_path)
-        page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
-        page.get_by_role("radio", name=NAMES[2], exact=True).check()
-        page.locator(".word").nth(1).click()
-        page.locator(".cell:not(.last)").nth(4).click()
-        page.clock.run_for(600)
-        one, other = SENTENCES[:, 1, 0, 1]
-        assert (one - other).abs().min() > 0.01  # the control: every ribbon has to change
-        assert close(ribbon_widths(page), one)
-        page.get_by_role("radio", name="again", exact=True).check()
-        page.clock.run_for(200)
-        between = ribbon_widths(page)
-        assert ((between - one) * (other - between) > 0).all()
-        assert abs(between.sum() - 1) < 1e-6
-        page.clock.run_for(400)
-        assert close(ribbon_widths(page), other)
+    open_figure(timed, FIGURES["sentence_view"].make(NAMES), tmp_path)
+    timed.clock.pause_at(timed.evaluate("Date.now() / 1000 + 1"))
+    timed.get_by_role("radio", name=NAMES[2], exact=True).check()
+    timed.locator(".word").nth(1).click()
+    timed.locator(".cell:not(.last)").nth(4).click()
+    timed.clock.run_for(600)
+    one, other = SENTENCES[:, 1, 0, 1]
+    assert (one - other).abs().min() > 0.01  # the control: every ribbon has to change
+    assert close(ribbon_widths(timed), one)
+    timed.get_by_role("radio", name="again", exact=True).check()
+    timed.clock.run_for(200)
+    between = ribbon_widths(timed)
+    assert ((between - one) * (other - between) > 0).all()
+    assert abs(between.sum() - 1) < 1e-6
+    timed.clock.run_for(400)
+    assert close(ribbon_widths(timed), other)
 
 
 SENTENCE = "The animal didn't cross the street because it was too {}."
@@ -47,7 +45,6 @@ SENTENCE = "The animal didn't cross the street because it was too {}."
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_sentence_is_a_line_or_a_column_in_reading_order(page, tmp_path, width, encoder, tokenizer):
     page.set_viewport_size({"width": width, "height": 900})
-    page.emulate_media(reduced_motion="reduce")
     texts = [SENTENCE.format(word) for word in ("tired", "wide")]
     view = sentence_view(encoder, tokenizer, texts[0], token="it", layer=3, head=1, other=texts[1:])
     open_figure(page, view, tmp_path)
@@ -80,7 +77,6 @@ SIDES = (".ribbon:not(.below)", ".ribbon.below")
 def test_two_texts_in_one_picture(page, tmp_path, width, encoder, tokenizer):
     """Above and below the same words, or beside them; another word may have more pieces, and whole words have none."""
     page.set_viewport_size({"width": width, "height": 900})
-    page.emulate_media(reduced_motion="reduce")
     texts = [SENTENCE.format(word) for word in ("tired", "unflappable")]
     open_figure(
         page, sentence_view(encoder, tokenizer, texts[0], token="it", layer=3, head=1, other=texts[1]), tmp_path
@@ -121,7 +117,6 @@ def test_a_word_of_one_text_alone_has_nothing_to_compare(page, tmp_path):
 
 
 def test_whole_words_are_one_switch_away(page, tmp_path, encoder, tokenizer):
-    page.emulate_media(reduced_motion="reduce")
     text = "Ian was unbelievably tired."
     read = tokenize_for_view(encoder, tokenizer, text, None)
     open_figure(page, sentence_view(encoder, tokenizer, text, token="tired", layer=2, head=4), tmp_path)
@@ -153,7 +148,6 @@ MIXED = ["[CLS]", "he", "said", "שלום", "עולם", "to", "me", ".", "[SEP]"
 )
 def test_words_are_in_the_order_of_their_script(page, tmp_path, tokens, order):
     scores = torch.randn(1, 1, 1, len(tokens), len(tokens), generator=torch.Generator().manual_seed(0))
-    page.emulate_media(reduced_motion="reduce")
     open_figure(page, sentence_view(scores.softmax(dim=-1), tokens, token=1), tmp_path)
     lefts = [word.bounding_box()["x"] for word in page.locator(".word").all()]
     assert sorted(range(len(tokens)), key=lefts.__getitem__) == order
@@ -165,7 +159,6 @@ def test_words_are_in_the_order_of_their_script(page, tmp_path, tokens, order):
 def test_a_text_of_512_tokens_shows_those_around_the_chosen_one(page, tmp_path):
     scores = torch.randn(1, 1, 2, 512, 512, generator=torch.Generator().manual_seed(0))
     weights = scores.mul(3).softmax(dim=-1)[0, 0]
-    page.emulate_media(reduced_motion="reduce")
     open_figure(page, sentence_view(weights[None, None], [f"w{i}" for i in range(512)], token=300), tmp_path)
     page.locator(".word").first.wait_for()  # the weights are decompressed first
     for token, first in ((300, 236), (299, 235)):

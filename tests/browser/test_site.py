@@ -37,6 +37,8 @@ every_page = pytest.mark.parametrize("name", PAGES)
 KINDS = PAGES if BUILT else ["index.html", "notebooks/03_self_attention.html", "notebooks/04_views.html"]
 every_kind = pytest.mark.parametrize("name", KINDS)
 PHONE, LAPTOP = {"width": 390, "height": 800}, {"width": 1366, "height": 768}
+# Figures on the page of views: one of each kind of control, and the largest; the site shows all in the same way.
+FIGURES = ["sentence_view", "attention_in_the_plane", "mask_painter", "longest_match"]
 SCROLLING = """(selector) => [...document.querySelectorAll(selector)]
   .filter((e) => e.scrollWidth > e.clientWidth && ["auto", "scroll"].includes(getComputedStyle(e).overflowX))"""
 
@@ -65,9 +67,8 @@ def executed(tmp_path_factory, draw, browser) -> Path:
         data = {"text/html": draw[name]()._repr_html_(), "text/plain": "a view"}
         output = nbformat.v4.new_output("display_data", data)
         views.cells.append(nbformat.v4.new_code_cell(f"{name}_view()", outputs=[output]))
-    for name, example in figures.FIGURES.items():
-        figure = example.make(figures.NAMES)
-        data = {"text/html": figure._repr_html_()}
+    for name in FIGURES:
+        data = {"text/html": figures.FIGURES[name].make(figures.NAMES)._repr_html_()}
         output = nbformat.v4.new_output("display_data", data)
         views.cells.append(nbformat.v4.new_code_cell(f"{name}()", outputs=[output]))
     with patch.object(screenshots, "open_browser", lambda: nullcontext(browser)):
@@ -202,7 +203,8 @@ def test_a_reader_opens_the_site(page, browser, site):
 def test_figures_are_dragged_and_have_pictures_without_js(page, browser, site):
     address = site / "notebooks" / "04_views.html"
     open_page(page, address)
-    for name, example in figures.FIGURES.items():
+    for name in FIGURES:
+        example = figures.FIGURES[name]
         frame = page.locator(f'.attention-view iframe[title^="{example.make(figures.NAMES).summary[:14]}"]')
         frame.scroll_into_view_if_needed()
         frame.content_frame.locator("#figure > *").first.wait_for()
@@ -211,7 +213,7 @@ def test_figures_are_dragged_and_have_pictures_without_js(page, browser, site):
     with browser.new_context(java_script_enabled=False) as context:
         bare = context.new_page()
         bare.goto(address.as_uri())
-        assert bare.locator(".attention-view p img").count() == 2 + len(figures.FIGURES)
+        assert bare.locator(".attention-view p img").count() == 2 + len(FIGURES)
         assert all(image.bounding_box()["width"] > 200 for image in bare.locator(".attention-view p img").all())
 
 

@@ -57,7 +57,7 @@ def test_views_are_drawn_and_answer(page, draw, pair, tmp_path, theme):
     page.goto(write_page(tmp_path / "vscode.html", theme, [view._repr_html_() for view in views]))
     webview = page.frame_locator("iframe")
     head, neuron = (webview.frame_locator("iframe").nth(index) for index in range(2))
-    reader.use_head_view(head, pair)
+    reader.click_a_head(head, pair)
     reader.check_neuron_lines(neuron, pair.attention[1, 3])
     reader.open_query(neuron, 8)
     reader.check_computation(neuron, pair, 1, 3, 8)
