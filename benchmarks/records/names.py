@@ -5,7 +5,7 @@ run; it takes about five minutes on one core. The first 200 tweets selected the 
 printed the scores of the others. These are cut into five parts, and each part is labelled by a model that has learned
 from the other four, with its own seed. The ways are a list of the training tweets' names; a logistic regression on
 each word, its neighbours and its first and last letters, in lower case or with the information which words have
-capitals; and the training of notebook 15, in which the upper three layers and a head learn from all tweets that have a
+capitals; and the training of notebook 15 on more tweets: the upper three layers and a head learn from all that have a
 name and from some that have none. The encoder is uncased, so it never sees a capital. Each trained model also reads
 texts in which a new name is separated from its place (`separated`). The predicted tags are stored, one digit per word,
 so that every score can be recomputed.
