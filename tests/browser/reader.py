@@ -160,6 +160,7 @@ def use_model_view(view, pair, layers=range(6)) -> None:
 
 def use_neuron_view(view, pair, layer: int = 0, head: int = 0) -> None:
     """Use a neuron view that starts, and ends, with this `layer` and `head`."""
+    view.locator("#tools summary").click()  # "more"
     check_neuron_lines(view, pair.attention[layer, head])
     for row in (8, 3):
         open_query(view, row)
@@ -210,6 +211,8 @@ def check_computation(view, pair, layer: int, head: int, row: int) -> None:
 
 def use_bertvizs_drawing(view, name: str, weights: torch.Tensor) -> None:
     """Check that bertviz's drawing is one switch away, with a line for each of these weights, and back."""
+    if name == "neuron":
+        view.locator("#tools summary").click()
     view.get_by_label("as bertviz draws it").check()
     theirs = view.frame_locator("#bertviz")
     theirs.locator("#vis > svg").wait_for()
