@@ -26,7 +26,7 @@ VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an
     "neuron": (neuron_view, {"layer": 2, "head": 4, "token": "his"}, 880, 2, NEURON),
 }
 STYLE = """body { padding-top: 20px }
-h1, #details, #help, #tip, #ring, .model_view #tools { display: none } .mark { position: absolute; z-index: 9;
+h1, #details, #help, #tip, #tools details, .model_view #tools { display: none } .mark { position: absolute; z-index: 9;
 width: 20px; border-radius: 50%; background: var(--mark); outline: 2px solid white; color: white; text-align: center;
 font: bold 13px/20px var(--face) }"""
 MARK = """(element, [right, down]) => {

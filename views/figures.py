@@ -103,15 +103,12 @@ def sum_and_scale(
     *,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
-    eps: float = 1e-12,
-    number: int | None = None,
 ) -> View:
     """Draw the sum of word, position and token-type vectors, and LayerNorm of the sum.
 
     `word` (W, H) contains the vectors of 1 to 20 words with `names`, `position` (P, H) of up to 512 positions, and
     `token_type` (T, H) of up to 4 token types; H is 2 to 1,024. `weight` and `bias` (H,), both or none, are LayerNorm's
-    trained γ and β. `number` is the index of the coordinate marked first, by default the one that varies most between
-    positions. ValueError for other shapes, nan and inf.
+    trained γ and β. ValueError for other shapes, nan and inf.
     """
     word = as_numbers("word", word, range(1, 21), range(2, 1025))
     H = word.size(1)
@@ -121,19 +118,12 @@ def sum_and_scale(
         raise ValueError("pass both weight and bias, the trained γ and β, or neither")
     trained = None if weight is None else (as_numbers("weight", weight, H), as_numbers("bias", bias, H))
     names = as_names(names, len(word), "names")
-    if number is None:  # the first position belongs to [CLS], and often differs from all others
-        others = position[1:] if len(position) > 1 else position
-        number = int(others.var(dim=0, correction=0).argmax())
-    check_size("number", number, 0, H - 1)
-    check_between("eps", eps, 0, 1, "BERT's is 1e-12")
-    reach = float(torch.cat([word, token_type]).abs().quantile(0.99)) or 1.0
 
     tables = {"word": word, "position": position, "type": token_type}
     tables |= {"weight": trained[0], "bias": trained[1]} if trained else {}
     return make_figure(
         "sum_and_scale",
-        {"tables": {key: pack(table) for key, table in tables.items()}, "names": names, "size": H}
-        | {"reach": reach, "first": number, "eps": eps},
+        {"tables": {key: pack(table) for key, table in tables.items()}, "names": names, "size": H},
         title="A token's first vector is the sum of three vectors, normalised",
         details=f"word, position and token type, {H} numbers each, and LayerNorm of their sum",
         keeps="state, () => draw()",
@@ -217,6 +207,7 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
         {"names": names, "heads": int(heads), "size": int(head_size)},
         title="Splitting into heads moves numbers and changes none",
         details="from (S, H) to (A, S, D) and back: S tokens, A heads, D numbers per head, H = A · D",
+        keeps="followed, () => draw()",
     )
 
 

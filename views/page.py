@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from utils.support.colours import css as colours
 from utils.support.files import write_file
+from views.words import marks_among
 
 FOLDER = Path(__file__).parent
 BERTVIZ = "1.4.1"  # whose views reader.js shows
@@ -117,8 +118,10 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         raise ValueError(
             f'display_mode must be "light", "dark" or None (like the surrounding page), got {display_mode!r:.60}'
         )
+    parts = [part for panel in panels.values() for part in (panel, panel.get("words") or {})]
     params = {
         "attention": panels,
+        "marks": marks_among(*(part[key] for part in parts for key in part if key.endswith("_text"))),
         "default_filter": next(iter(panels)),
         "root_div_id": "view",
         "display_mode": "light",  # bertviz's colours, which page.css replaces

@@ -23,7 +23,7 @@ from views.figures import make_figure, pack
 from views.models import check_model, inference, name_of, require_tokens, tokenize_for_view, unwrap
 from views.page import View, writable
 from views.sentence import index_of_token, quoted
-from views.words import merge, words_of
+from views.words import marks_among, merge, words_of
 
 MAX_WORDS = 64  # each is taken away once
 CHUNK = 16  # texts that are run at a time
@@ -67,7 +67,8 @@ def path_view(
     path = read_path(model, tokenizer, text)
     start = index_of_token(word, path.names)
     last = path.turns[start, -1]
-    most = max(set(range(len(path.names))) - {start}, key=lambda other: (not is_mark(path.names[other]), last[other]))
+    marks = marks_among(path.names)
+    most = max(set(range(len(path.names))) - {start}, key=lambda other: (path.names[other] not in marks, last[other]))
     turned = f"{quoted(path.names[most])} turns most of the words, by {last[most]:.2f}"
     layers = path.turns.size(1) - 1
     kind = name or name_of(model)
@@ -75,6 +76,7 @@ def path_view(
         "path_view",
         {
             "names": path.names,
+            "marks": marks,
             "layers": layers,
             "turns": pack(path.turns.contiguous()),
             "flows": None if path.flows is None else pack(path.flows.contiguous()),
@@ -112,11 +114,6 @@ def read_path(model: nn.Module, tokenizer: Callable, text: str) -> Path:
     turns = turns @ (pieces / pieces.sum(dim=0))
     flows = None if flows is None else merge(flows.double(), ids, ids)
     return Path([writable(one) for one in names], turns, flows)
-
-
-def is_mark(name: str) -> bool:
-    """Return whether a token is special, or has neither letters nor digits."""
-    return name[0] + name[-1] in ("[]", "<>") or not any(map(str.isalnum, name))
 
 
 def kind_of(model: nn.Module) -> str:

@@ -80,10 +80,7 @@ function nameOf(tokens, index) {
   return once ? tokens[index] : `${tokens[index]} (position ${index})`;
 }
 
-// A special token, or one without letters and digits.
-function isMark(token) {
-  return /^(\[.+\]|<.+>)$/.test(token) || !/[\p{L}\p{N}]/u.test(token);
-}
+const isMark = (token) => data.marks.includes(token);
 
 const between = (row, column) => `${nameOf(panel().left_text, row)} → ${nameOf(panel().right_text, column)}`;
 
@@ -172,7 +169,7 @@ async function start(code) {
   ready = true;
   view.begin(kept);
   if (view.drawn().flat(Infinity).length <= MOST_LINES) {
-    tick(tools, "as bertviz draws it", Boolean(kept.bertviz), showBertviz).id = "theirs";
+    tick(view.more ?? tools, "as bertviz draws it", Boolean(kept.bertviz), showBertviz).id = "theirs";
     if (kept.bertviz) showBertviz(true);
   }
   view.draw();

@@ -12,6 +12,12 @@ const layer = () => +layerChoice.value,
 const view = {
   drawn: () => panel().attn[layer()][head()],
   first: () => ({ layer: layer(), head: head() }),
+  title() {
+    const most = largest(view.drawn()[state.query]),
+      [asks, gets] = [nameOf(panel().left_text, state.query), nameOf(panel().right_text, most)].map(quoted);
+    const numbers = [format(sum(productsOf(state.query)[most]), 1), format(view.drawn()[state.query][most])];
+    return `Layer ${layer()}, head ${head()}: for ${asks}, ${gets} has the highest score, ${numbers.join(", and gets ")}`;
+  },
   state: () => [`layer ${layer()}, head ${head()}`, document.getElementById("say").textContent],
   keeps: () => ({ heads: [[layer(), head()]], pinned: { i: state.query, from: true } }),
   begin({ heads: [first] = [], pinned }) {
@@ -93,18 +99,8 @@ function layout() {
     weight = width - (narrow ? 46 : 96);
   const exp = weight - 14, // e^score, which a narrow page leaves out
     score = narrow ? weight - 6 : exp - 72;
-  return {
-    zoom,
-    width,
-    narrow,
-    name,
-    numbers,
-    blocks: numbers + (narrow ? 36 : 40),
-    end: score - 42,
-    score,
-    exp,
-    weight,
-  };
+  const blocks = numbers + (narrow ? 36 : 40);
+  return { zoom, width, narrow, name, numbers, blocks, end: score - 42, score, exp, weight };
 }
 
 function paintSums() {
@@ -125,7 +121,8 @@ function paintSums() {
     svg.addEventListener("keydown", moveMark);
   }
   svg.replaceChildren();
-  const high = TOP + ROW * right.length + 4;
+  const total = totalOf(products, weights),
+    high = TOP + ROW * (right.length + (total && !place.narrow)) + 4;
   set(svg, {
     width: place.width * place.zoom,
     height: high * place.zoom,
@@ -155,7 +152,12 @@ function paintSums() {
     least = Math.min(0, ...sums.map(([, score]) => score));
   const scale = (place.end - place.blocks) / (most - least),
     x = (number) => place.blocks + (number - least) * scale;
-  add(svg, "path", { class: "zero", d: `M${x(0)} ${TOP - 6}V${high}` });
+  add(svg, "path", { class: "zero", d: `M${x(0)} ${TOP - 6}V${row(right.length)}` });
+  if (total && !place.narrow) {
+    const y = row(right.length) + 21;
+    text(place.exp, y, `sum ${brief(total)}`, { ...end, class: "soft" });
+    text(place.width, y, format(1), { ...end, class: "soft" });
+  }
   shown.blocks = products.map((all, key) => {
     const y = row(key),
       score = sums[key][1],
@@ -197,8 +199,7 @@ function paintSums() {
       });
     add(svg, "path", { class: "tick", d: `M${x(score)} ${y}v32` });
     text(place.score, y + 21, masked ? "masked" : format(score, 1), { ...end, class: "score", "data-value": score });
-    if (!place.narrow)
-      text(place.exp, y + 21, masked ? "" : format(Math.exp(score), score < 4 ? 1 : 0), { ...end, class: "soft" });
+    if (!place.narrow) text(place.exp, y + 21, masked ? "" : brief(Math.exp(score)), { ...end, class: "soft" });
     add(svg, "rect", {
       class: "bar",
       x: place.weight,
@@ -216,6 +217,14 @@ function paintSums() {
   sayProduct();
 }
 
+// What softmax divides by, if all keys are shown: the sum of e^score of those that are not masked; 0 otherwise.
+function totalOf(products, weights) {
+  if (Math.abs(sum(weights) - 1) > 0.01) return 0;
+  return sum(products.map((all, key) => (Object.is(weights[key], -0) ? 0 : Math.exp(sum(all)))));
+}
+const brief = (number) =>
+  number < 1e5 ? format(number, number < 55 ? 1 : 0) : number.toPrecision(2).replace("e+", "e");
+
 // The product of the marked neuron, and what all of them add up to.
 function sayProduct() {
   const { left_text: left, right_text: right, queries, keys } = panel(),
@@ -227,10 +236,12 @@ function sayProduct() {
   const products = q.map((number, n) => (number * k[n]) / Math.sqrt(q.length)),
     score = sum(products);
   const [up, down] = [products.filter((x) => x > 0), products.filter((x) => x < 0)],
-    weight = view.drawn()[query][key];
+    weight = view.drawn()[query][key],
+    total = totalOf(productsOf(query), view.drawn()[query]);
+  const softmax = total ? `e to this power is ${brief(Math.exp(score))} of ${brief(total)} in all, so` : "";
   const result = Object.is(weight, -0)
     ? "This token is masked, so its weight is 0."
-    : `What is left, ${format(score)}, is the score, and ${format(weight)} the weight.`;
+    : `What is left, ${format(score)}, is the score; ${softmax} ${format(weight)} is the weight.`;
   say(
     `Neuron ${neuron}: query of “${nameOf(left, query)}” ${format(q[neuron])} × key of “${nameOf(right, key)}” ` +
       `${format(k[neuron])} ÷ √${q.length} = ` +
@@ -280,6 +291,9 @@ function moveMark(event) {
   event.stopPropagation();
 }
 
-const queryChoice = add(add(document.getElementById("tools"), "label", {}, "Query of: "), "select", { id: "query" });
+const queryChoice = add(add(tools, "label", {}, "Query of: "), "select", { id: "query" });
 queryChoice.addEventListener("change", () => choose(+queryChoice.value));
+view.more = add(tools, "details");
+add(view.more, "summary", {}, "more");
+view.more.append(...[...tools.children].filter((label) => label.querySelector("#filter")));
 start(data.code);

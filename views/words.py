@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from typing import NamedTuple
 
 import torch
@@ -100,6 +100,11 @@ def guess_word_ids(tokens: Sequence[str]) -> list[int]:
     else:
         begins = [True] * len(tokens)
     return [number - 1 for number in accumulate(map(int, begins))]
+
+
+def marks_among(*texts: Sequence[str]) -> list[str]:
+    """Return the tokens of these texts that are special, or have neither letters nor digits."""
+    return sorted({token for token in chain(*texts) if is_special(token) or not is_word(token)})
 
 
 def is_special(token: str) -> bool:

@@ -223,13 +223,11 @@ def make_sum_and_scale(names: list[str]) -> View:
 
 def sum_state(chance: random.Random) -> dict:
     state = {"size": 8, "name": chance.randrange(3), "at": chance.randrange(4), "kind": chance.randrange(2)}
-    return state | {"changes": {chance.randrange(8): normal(chance)}, "trained": chance.random() < 0.5}
+    return state | {"trained": chance.random() < 0.5}
 
 
 def check_sum_and_scale(state: dict, found: dict) -> None:
     rows = [table[state[key]].double() for table, key in zip(EMBEDDED, ("name", "at", "kind"), strict=True)]
-    for at, number in state["changes"].items():
-        rows[0] = rows[0].index_fill(0, torch.tensor(at), number)
     total, scale = torch.stack(rows).sum(dim=0), (GAMMA.double(), BETA.double()) if state["trained"] else ()
     normed = torch.nn.functional.layer_norm(total, [8], *scale, eps=1e-12)
     assert close(found["parts"], torch.stack(rows))
@@ -509,7 +507,11 @@ FIGURES = {
         pull(".curtain rect", -0.4),
     ),
     "sum_and_scale": Example(
-        make_sum_and_scale, sum_state, check_sum_and_scale, (RANGE, "ArrowRight"), pull(".stack", 0, 0.1)
+        make_sum_and_scale,
+        sum_state,
+        check_sum_and_scale,
+        (RANGE, "ArrowRight"),
+        tap("button", 0, "[aria-pressed=true]"),
     ),
     "mask_painter": Example(
         lambda names: figures.mask_painter([*names, "[PAD]"], rows=names[:2], mask="causal"),

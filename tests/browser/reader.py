@@ -173,6 +173,7 @@ def use_model_view(view, pair) -> None:
 
 
 def use_neuron_view(view, pair) -> None:
+    view.locator("#tools summary").click()  # "more"
     check_neuron_lines(view, pair.attention[0, 0])
     for row in (8, 3):
         open_query(view, row)
@@ -222,6 +223,8 @@ def check_computation(view, pair, layer: int, head: int, row: int) -> None:
 
 def use_bertvizs_drawing(view, name: str, weights: torch.Tensor) -> None:
     """Check that bertviz's drawing is one switch away, with a line for each of these weights, and back."""
+    if name == "neuron":
+        view.locator("#tools summary").click()
     view.get_by_label("as bertviz draws it").check()
     theirs = view.frame_locator("#bertviz")
     theirs.locator("#vis > svg").wait_for()

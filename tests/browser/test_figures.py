@@ -199,10 +199,8 @@ def test_what_is_written_adds_up_exactly(page, tmp_path):
         assert min(gaps) >= 1.5
     page.get_by_role("button", name="now all 40 numbers").click()
     page.get_by_role("button", name="LayerNorm").click()
-    total = (word[0] + position[1] + kind[0]).double()
-    said = page.locator("#say").text_content()
-    assert " after LayerNorm." in said
-    assert close(page.evaluate("compute(state).total"), total)
+    assert "now the mean is 0.000" in page.locator("#say").text_content()
+    assert close(page.evaluate("compute(state).total"), (word[0] + position[1] + kind[0]).double())
 
 
 def test_darts_stay_where_they_fell_and_the_ruler_moves(page, tmp_path):

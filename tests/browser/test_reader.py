@@ -153,7 +153,7 @@ def test_neuron_view_states_the_product_under_the_pointer(page, draw, pair, tmp_
             numbers = f"query of “his” {q:.2f} × key of “{name}” {k:.2f} ÷ √32 = {q * k / 32**0.5:.2f}"
             assert said(page).startswith(minus(f"Neuron {neuron}: {numbers}. "))
             assert minus(f"What is left, {score:.2f}, is the score") in said(page)
-            assert f"and {pair.attention[1, 3, 8, key]:.2f} the weight." in said(page)
+            assert f" {pair.attention[1, 3, 8, key]:.2f} is the weight." in said(page)
             marked = page.locator(".block.marked")
             assert marked.evaluate_all("(all) => all.map((e) => +e.dataset.neuron)") == [neuron] * 13
             shown = page.locator(".sums .number").all_text_contents()

@@ -1,4 +1,7 @@
-"""The sentence view: ribbons, two texts in one picture, whole words, other scripts and long texts."""
+"""The sentence view: ribbons, two texts in one picture, whole words, other scripts and long texts. The path view."""
+
+import random
+import re
 
 import pytest
 import torch
@@ -14,9 +17,11 @@ from tests.browser.figure_examples import (
     ribbon_widths,
     settle,
     texts_of,
+    with_means,
 )
-from views import sentence_view, whole_words
+from views import path_view, sentence_view, whole_words
 from views.models import tokenize_for_view
+from views.path import read_path
 
 
 def test_ribbons_morph_between_the_weights_of_two_texts(timed, tmp_path):
@@ -183,3 +188,80 @@ def test_a_long_sentence_of_many_heads_fits_a_phone(page, tmp_path):
     page.locator(".cell:not(.last)").last.click()
     settle(page)
     assert close(ribbon_widths(page), scores[1, 0, 15, 0].softmax(dim=0))
+
+
+UNDER = """([selector, x, y, near]) => [...document.querySelectorAll(selector)].flatMap((e, i) => {
+  const box = e.getBoundingClientRect(), back = e.getScreenCTM?.().inverse();
+  const inside = (x, y) => e.isPointInFill?.(new DOMPoint(x, y).matrixTransform(back)) ??
+    (box.left <= x && x < box.right && box.top <= y && y < box.bottom);
+  const by = near ? [-1, 0, 1] : [-2, 0, 2], kind = near ? "some" : "every"; // a button has round corners
+  return by[kind]((right) => by[kind]((down) => inside(x + right, y + down))) ? [+(e.dataset.word ?? i)] : [];
+})"""
+
+
+def points_in(page, selector: str, count: int, chance: random.Random) -> list[tuple[float, float]]:
+    """Return random points of an element, in the window."""
+    box = page.locator(selector).bounding_box()
+    return [
+        tuple(round(box[a] + chance.uniform(0.01, 0.99) * box[b]) for a, b in (("x", "width"), ("y", "height")))
+        for _ in range(count)
+    ]
+
+
+def test_what_is_pressed_in_a_sentence_is_drawn(page, tmp_path, encoder, tokenizer):
+    """At 100 points of the drawing and the map, the token or the head under the pointer, with the model's weights."""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(reduced_motion="reduce")
+    text = SENTENCE.format("tired")
+    open_figure(page, sentence_view(encoder, tokenizer, text, token="it", layer=3, head=1), tmp_path)
+    with torch.no_grad():
+        weights = with_means(torch.cat(encoder(**tokenizer(text), output_attentions=True).attentions).double())
+    cells = [(layer, head) for layer in range(6) for head in range(13)] + [(6, 12)]
+    chance, place, token, chosen = random.Random(0), (3, 1), 10, set()
+    for x, y in points_in(page, ".sentence", 60, chance) + points_in(page, ".heads", 40, chance):
+        near = [page.evaluate(UNDER, [selector, x, y, True]) for selector in (".word .room", ".heads button")]
+        inside = page.evaluate(UNDER, [".word .room, .heads button", x, y, False])
+        page.mouse.click(x, y)
+        shown = numbers(page, ".word")
+        may_be = [(place, i) for i in near[0]] + [(cells[i], token) for i in near[1]] + [(place, token)]
+        drawn = [one for one in may_be if close(shown, weights[(*one[0], one[1])])]
+        assert drawn, (x, y)
+        place, token = drawn[0]
+        assert (place, token) in may_be[:-1] or not inside
+        chosen.add((place, token))
+    assert len(chosen) > 20
+
+
+@pytest.mark.parametrize("mode", ["where it goes (measured)", "where it comes from (an estimate)"])
+def test_the_word_under_the_pointer_is_named(page, tmp_path, encoder, tokenizer, mode):
+    """At 100 points of the path view, with the numbers that the encoder gives without that word."""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(reduced_motion="reduce")
+    text, word, is_measured = "The animal was too tired to cross the street.", 5, "goes" in mode
+    open_figure(page, path_view(encoder, tokenizer, text, word=word), tmp_path)
+    page.get_by_role("radio", name=mode).check()
+    ids = tokenizer(text)["input_ids"]
+    with torch.no_grad():
+        others = [ids] + [ids.index_fill(1, torch.tensor([at]), tokenizer.vocab["[MASK]"]) for at in range(ids.size(1))]
+        states = [torch.cat(encoder(each, output_hidden_states=True).hidden_states) for each in others]
+        turns = torch.stack([1 - torch.cosine_similarity(each, states[0], dim=-1) for each in states[1:]])
+    shares = torch.eye(len(turns), dtype=torch.float64)[word]
+    for flows in reversed(read_path(encoder, tokenizer, text).flows.double()):
+        shares = shares @ flows
+    names, named = texts_of(page, ".word .name"), set()
+    assert names == [tokenizer.tokens[int(token_id)] for token_id in ids[0]]
+    for x, y in points_in(page, ".paths", 100, random.Random(0)):
+        page.mouse.move(x, y)
+        under = page.evaluate(UNDER, [".word" if is_measured else ".word, .flow[data-word]", x, y, True])
+        said = page.locator("#say").text_content()
+        lit = [i for i in under if f"“{names[i]}” turns by" in said or f"“{names[i]}” gives" in said]
+        if not lit:
+            assert word in under or not under or "By the test" in said or "Measured" in said
+            continue
+        named.update(lit)
+        shown = [float(number) for number in re.findall(r"\d\.\d+", said)]
+        wanted = [
+            turns[word, :, i].tolist() if is_measured else [float(shares[i]), float(turns[i, -1, word])] for i in lit
+        ]
+        assert any(torch.allclose(torch.tensor(shown), torch.tensor(each), atol=0.0051) for each in wanted), said
+    assert len(named) > 6

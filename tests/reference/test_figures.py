@@ -72,8 +72,6 @@ REFUSED = [
     (scaled(weight=torch.ones(4)), "pass both weight and bias"),
     (scaled(weight=torch.ones(4), bias=torch.ones(3)), "bias has the shape (3,)"),
     (scaled(names=["time"]), "names must be a list of 2 names, got 1"),
-    (scaled(number=4), "number must be an integer from 0 to 3, got 4"),
-    (scaled(eps=0), "eps must be between 0 and 1, got 0"),
     (matched(" \n"), "text must contain a word"),
     (matched("a " * 101), "at most 200 characters"),
     (lambda _: figures.vocabulary_lines({"a": 0, "b": 2}), "2 tokens have ids up to 2: number them"),

@@ -1,10 +1,11 @@
-// How a word is cut into pieces: each piece that is tried is a bar under its letters, the longest first.
+// How a word is cut into pieces: each piece that is tried is a box under its letters, the longest first.
 
 explain("Click or tap between two letters to guess the cuts, then play the tries; or type a text of your own.");
 
 const ids = readVocabulary(data.vocabulary),
   split = makeSplitter(data.rules),
-  SHOWN = 40; // tries, the latest
+  SHOWN = 40, // tries, the latest
+  CELL = { least: 24, most: 40 }; // pixels of a letter
 const vocabulary = `the vocabulary of ${ids.size.toLocaleString("en")} tokens`;
 const state = { word: "", tries: [], kept: [], guessed: new Set() };
 
@@ -31,7 +32,7 @@ function read(text) {
     written = split(text.slice(0, box.selectionStart)).length - 1;
   words.replaceChildren();
   open(all[Math.max(0, written)] ?? "");
-  if (all.length) choice(words, "Word", [...new Set(all)], state.word, open);
+  if (all.length > 1) choice(words, "Word", [...new Set(all)], state.word, open);
 }
 
 function open(word) {
@@ -55,8 +56,10 @@ function draw(at) {
   for (let i = 1; i < characters.length && i < 40; i++) addGap(i, at > 1);
   done.slice(-SHOWN).forEach((one, i) => drawTry(one, i + 2, one === last));
   tries.scrollTop = tries.scrollHeight;
-  const wide = 24 * characters.length > tries.clientWidth - 20;
-  tries.scrollLeft = wide ? 24 * ((last?.start ?? 0) - 4) : 0;
+  const cell = clamp(Math.floor((tries.clientWidth - 190) / characters.length), CELL.least, CELL.most);
+  tries.style.setProperty("--cell", `${cell}px`);
+  const wide = cell * characters.length > tries.clientWidth - 20;
+  tries.scrollLeft = wide ? cell * ((last?.start ?? 0) - 4) : 0;
   pieces.replaceChildren(found.length || finished ? "Pieces and their ids: " : "");
   for (const piece of finished ? state.kept : found.map((one) => one.piece)) {
     const chip = add(pieces, "span", { class: "piece" });
@@ -69,8 +72,9 @@ function draw(at) {
 function drawTry({ start, end, piece, id }, line, isLast) {
   const known = id !== undefined,
     kind = `${known ? "found" : ""} ${isLast ? "last" : ""}`;
-  const answer = isLast ? `: ${known ? "yes" : "no"}` : "";
+  const answer = isLast && !known ? " not in the vocabulary" : "";
   const bar = addOver(`try ${kind}`, line, start, end);
+  for (const letter of [...state.word].slice(start, end)) add(bar, "span", {}, letter);
   if (isLast) {
     const stretchTo = ([now]) => {
       bar.style.transform = `scaleX(${Math.max(0, now - start) / (end - start)})`;
@@ -78,7 +82,7 @@ function drawTry({ start, end, piece, id }, line, isLast) {
     const before = shownBy.get(letters)?.[0];
     glide(letters, [end], stretchTo, [before === undefined || before === end ? start : before]);
   }
-  addOver(`tried ${kind}`, line, end, end + 1, `${known ? "✓" : "✗"} ${piece}${answer}`);
+  addOver(`tried ${kind}`, line, end, end + 1, `${known ? `✓ ${piece}` : "✗"}${answer}`);
 }
 
 // Add an element to this line of the picture, from one letter to another.

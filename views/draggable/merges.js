@@ -2,7 +2,7 @@
 
 explain(
   "Press “play”, or “next” for one merge: the framed pair becomes one piece in every word; " +
-    "or change the texts, and learning starts again.",
+    "or type texts of your own, and learning starts again.",
 );
 
 const split = makeSplitter(data.rules),
@@ -28,7 +28,6 @@ function compute({ text }) {
   return found;
 }
 
-typed(figure, "Your texts", data.text, { rows: 2, most: data.most }, begin);
 const stepper = steps(add(figure, "div", { class: "controls" }), "merge", 0, draw);
 figure.append(document.getElementById("say"));
 const row = add(figure, "div", { class: "row" }),
@@ -40,6 +39,9 @@ add(right, "h2", {}, "The most frequent pairs of neighbours");
 const pairs = add(right, "div", { class: "pairs" });
 const kept = scrolled(figure, "kept", "The vocabulary"),
   size = add(kept, "b", { class: "size" });
+const own = add(figure, "details");
+add(own, "summary", {}, "your own texts");
+typed(own, "Your texts", data.text, { rows: 6, most: data.most }, begin);
 
 function scrolled(parent, kind, name) {
   return add(parent, "div", { class: `scroll ${kind}`, tabindex: 0, role: "group", "aria-label": name });
@@ -100,12 +102,9 @@ function draw(at) {
     drawWords(state, learned);
     drawPairs(state.pairs.slice(0, SHOWN));
   });
-  kept.replaceChildren("Vocabulary of ", size, ": ");
+  kept.replaceChildren("Vocabulary of ", size, `: ${singles.length} characters${learned.length ? " and " : ""}`);
   show(size, state.size, 0);
   learned.forEach((piece, i) => add(kept, "span", { class: i === at - 1 ? "piece new" : "piece" }, piece));
-  const all = add(kept, "details", { class: "characters" });
-  add(all, "summary", {}, `${learned.length ? "and " : ""}${singles.length} characters`);
-  all.append(singles.join(" "));
   say(tell(state, at));
 }
 

@@ -53,9 +53,8 @@ function compute({ mode, word }) {
 }
 
 // The word, other than that which is followed, with the largest number; a mark only if there is no other word.
-const isMark = (name) => /^(\[.+\]|<.+>)$/.test(name) || !/[\p{L}\p{N}]/u.test(name);
 const mostOf = (numbers) =>
-  largest(numbers.map((number, at) => number - (at === state.word ? 9 : isMark(names[at]) ? 5 : 0)));
+  largest(numbers.map((number, at) => number - (at === state.word ? 9 : data.marks.includes(names[at]) ? 5 : 0)));
 
 function change(chosen) {
   Object.assign(state, chosen);

@@ -68,6 +68,7 @@ choose(key, "0 50% 50% 50%");
 const controls = add(figure, "div", { class: "controls" });
 tick(controls, "move both together", false, (on) => {
   together = on;
+  if (on && document.readyState !== "loading") play(); // and not when the address brings back what was chosen
 });
 slider(
   controls,
@@ -169,6 +170,7 @@ write(chart, 13, "distance: position of the query − position of the key", 200,
 const turns = table(side, ["", "turned by position × angle"], ["query", "key", "difference"]);
 side.append(document.getElementById("say"));
 
+const STAYS = "Both arrows turned by the same angle. The angle between them stays, and so does their product.";
 function move(one, step) {
   const moved = together ? both : [one],
     places = moved.map(({ at }) => at);
@@ -177,12 +179,32 @@ function move(one, step) {
   moved.forEach((two) => {
     two.at += step;
   });
-  draw(
-    together
-      ? "Both arrows turned by the same angle. The angle between them stays, and so does their product."
-      : "The distance changed, so the angle between the arrows changed, and with it their product.",
-  );
+  draw(together ? STAYS : "The distance changed, so the angle between the arrows changed, and with it their product.");
 }
+
+// Both go on by three positions and back, once: by themselves when the figure is first seen, and when the switch is
+// pressed, which under reduced motion moves them by one position. Any press or key ends it where it began.
+function play() {
+  const home = both.map(({ at }) => at),
+    room = clamp(N - 1 - Math.max(...home), 0, 3) || -Math.min(3, ...home);
+  const put = ([way]) => {
+    const by = room * (1 - Math.abs(1 - way)),
+      places = home.map((at) => at + by);
+    both.forEach((one, i) => {
+      one.at = Math.round(places[i]);
+    });
+    draw(STAYS);
+    picture([angle, ...places, ...query.vector, ...key.vector]);
+  };
+  if (animated()) glide(play, [2], put, [0], 3000);
+  else move(query, Math.sign(room));
+}
+const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+  if (isIntersecting && animated()) [seen.disconnect(), play()];
+});
+seen.observe(figure);
+for (const type of ["pointerdown", "keydown"])
+  addEventListener(type, () => [seen.disconnect(), advance(Infinity)], true);
 
 // The angle from an arrow to another, from −π to π.
 const between = ([a, b], [c, d]) => Math.atan2(a * d - b * c, a * c + b * d);
@@ -224,21 +246,13 @@ function picture([by, ...numbers]) {
     );
   });
   along(wedge, [[0, 0], ...many(32, (share) => turn([2.4 * unit, 0], start + share * open))]);
-  const equal = Math.abs(between(begin[1], begin[0])) < 0.01;
-  const free = both.map((one, i) => Math.hypot(turned[i][0] - begin[i][0], turned[i][1] - begin[i][1]) > unit);
+  const free = both.map((_, i) => Math.hypot(turned[i][0] - begin[i][0], turned[i][1] - begin[i][1]) > unit);
+  const angleShown = inDegrees(Math.abs(within(atZero() + distance * each(by))));
   label(
     [
-      ...both.map((one, i) => [
-        begin[i],
-        equal ? "var(--soft)" : one.colour,
-        !free[i] || (equal && i && free[0]) ? "" : equal ? "both at 0" : `${one.name} at 0`,
-      ]),
+      ...both.map(({ name }, i) => [begin[i], "var(--soft)", free[i] ? `${name} at 0` : ""]),
       ...both.map((one, i) => [turned[i], one.colour, `${one.name} at ${one.at}`]),
-      [
-        turn([1.6 * unit, 0], start + open / 2),
-        "var(--average)",
-        inDegrees(Math.abs(within(atZero() + distance * each(by)))),
-      ],
+      [turn([2.9 * unit, 0], start + open / 2), "var(--average)", angleShown],
     ],
     turned,
   );

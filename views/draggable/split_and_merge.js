@@ -1,35 +1,31 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
-explain(
-  "Play the steps and follow one number (click or tap it; 213 is token 2, head 1, coordinate 3), then choose a wrong order.",
-);
+explain("Play the steps and follow one number (click or tap it, or press the arrow keys); then choose a wrong order.");
 
-const MOST = 24; // numbers per token
 const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };
 const nameOf = (token) => data.names[token] ?? `token ${token}`,
   headOf = (head) => `head ${head}`;
 
 // A number's three digits are its token, its head and its coordinate in the head, each from 0.
-const labelOf = (number) =>
-  [Math.floor(number / sizes.H), Math.floor((number % sizes.H) / sizes.D), number % sizes.D].join("");
+const digitsOf = (number) => placeOf(number, numbersOf("SAD", sizes));
 
 // The steps: a name, its shape, whether it swaps the first two dimensions, and what readers see.
 const BEGIN = {
-  code: "queries",
+  name: "queries",
   shape: "SH",
   tell: () =>
     "Each row is the query of one token, made from its whole vector: " +
     `H = A · D = ${sizes.H} numbers. Each blue is the part of one head, ${sizes.D} of them.`,
 };
 const SPLIT = {
-  code: "cut into heads",
+  name: "cut into heads",
   shape: "SAD",
   tell: () =>
     "The view cuts each token's query into " +
     `${sizes.A} pieces of ${sizes.D}, one per head. No number changes its place in memory.`,
 };
 const SWAP = {
-  code: "heads first",
+  name: "heads first",
   shape: "ASD",
   swaps: true,
   tell: () =>
@@ -37,20 +33,20 @@ const SWAP = {
     "heads: now each head has one block, with its own part of every token. Attention works in each block separately.",
 };
 const BACK = {
-  code: "tokens first",
+  name: "tokens first",
   shape: "SAD",
   swaps: true,
   tell: () => "After attention, a transpose " + "swaps them back: one block per token, with the parts of all heads.",
 };
 const JOIN = {
-  code: "join the heads",
+  name: "join the heads",
   shape: "SH",
   tell: () =>
     "The reshape writes the parts of all heads " +
     "side by side: (S, H) again, and every number is where it was at the start.",
 };
 const CUT = {
-  code: "cut in reading order",
+  name: "cut in reading order",
   shape: "ASD",
   tell: () => "With one head nothing needs to be swapped, " + "so the mistake does no harm. Take two heads.",
 };
@@ -60,7 +56,8 @@ const PATHS = {
   "merge without transpose": [BEGIN, SPLIT, SWAP, JOIN],
 };
 
-const state = { path: Object.keys(PATHS)[0], at: 0, sizes, followed: sizes.A * sizes.D + sizes.D }; // token 1, head 1
+const state = { path: Object.keys(PATHS)[0], at: 0, sizes },
+  followed = { number: sizes.A * sizes.D + sizes.D }; // token 1, head 1
 const range = (count) => Array.from({ length: count }, (_, i) => i),
   numbersOf = (shape, sizes) => [...shape].map((letter) => sizes[letter]);
 
@@ -97,79 +94,45 @@ function transpose(numbers, [a, b, c]) {
 
 choice(add(figure, "div", { class: "controls" }), "Order", Object.keys(PATHS), state.path, (name) => {
   state.path = name;
-  again(Math.min(walk.at(), PATHS[name].length - 1));
+  walk.last(PATHS[name].length - 1, Math.min(walk.at(), PATHS[name].length - 1));
 });
 const row = add(figure, "div", { class: "row" }),
-  controls = add(row, "div", { class: "controls sizes" });
-const more = add(controls, "details");
-add(more, "summary", {}, "other sizes: S, A, D");
-const size = (name, title, min, max) => {
-  const options = { min, max, value: sizes[name] };
-  return slider(add(more, "div"), `${name}: ${title}`, options, (number) => {
-    sizes[name] = number;
-    again();
-  });
-};
-size("S", "tokens", 2, 6);
-size("A", "heads", 1, 6);
-const perHead = size("D", "numbers per head", 1, 6);
-const follow = slider(
-  add(controls, "div"),
-  "follow the number",
-  { min: 0, max: MOST * 6, value: state.followed, shown: labelOf },
-  (number) => {
-    state.followed = number;
-    draw();
-  },
-);
+  blocks = add(row, "div", { class: "blocks scroll", tabindex: 0, role: "group", "aria-label": "the numbers of q" });
+blocks.style.flexBasis = `${Math.max(372, 34 * sizes.H + 80)}px`; // one table fits at each step
 const side = add(row, "div", { class: "side" }),
-  code = add(side, "ol", { class: "code" });
+  path = add(side, "ol", { class: "path" });
 const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => {
   state.at = at;
   rearrange(blocks, draw);
 });
-side.append(more); // the sizes come after the idea
-const blocks = add(controls, "div", {
-  class: "blocks scroll",
-  tabindex: 0,
-  role: "group",
-  "aria-label": "the numbers of q",
+blocks.addEventListener("click", ({ target }) => target.dataset.value && follow(+target.dataset.value));
+onArrows(blocks, (right, down) => {
+  follow(followed.number + right + down * sizes.H);
+  blocks.querySelector(".followed").scrollIntoView({ block: "nearest", inline: "nearest" });
 });
-blocks.addEventListener("click", (event) => {
-  if (!event.target.dataset.value) return;
-  follow.update(+event.target.dataset.value);
-  state.followed = +follow.value;
+function follow(number) {
+  followed.number = clamp(number, 0, sizes.S * sizes.H - 1);
   draw();
-});
-
-// Other sizes begin with x; another order stays at the same step. A token has at most 24 numbers here.
-function again(at = 0) {
-  perHead.max = Math.min(6, Math.floor(MOST / sizes.A));
-  perHead.update();
-  sizes.D = +perHead.value;
-  sizes.H = sizes.A * sizes.D;
-  follow.max = sizes.S * sizes.H - 1;
-  follow.update();
-  state.followed = +follow.value;
-  controls.style.flexBasis = `${Math.max(372, 34 * sizes.H + 80)}px`; // one table fits at each step
-  walk.last(PATHS[state.path].length - 1, at);
 }
 
 function draw() {
-  const path = PATHS[state.path],
-    { tell } = path[state.at],
+  const all = PATHS[state.path],
+    { tell } = all[state.at],
     { numbers, wanted, shape } = compute(state);
-  code.replaceChildren();
-  path.forEach((step, at) => {
-    const item = add(code, "li", at === state.at ? { "aria-current": "step" } : {});
-    add(item, "code", {}, step.code);
+  path.replaceChildren();
+  all.forEach((step, at) => {
+    const item = add(path, "li", at === state.at ? { "aria-current": "step" } : {});
+    add(item, "span", {}, step.name);
     add(item, "span", {}, `(${[...step.shape].join(", ")}) = (${numbersOf(step.shape, sizes).join(", ")})`);
   });
   const wrong = drawBlocks(shape, numbers, wanted),
-    { followed } = state;
-  const place = placeOf(numbers.indexOf(followed), numbersOf(shape, sizes)).join(", ");
+    [token, head, coordinate] = digitsOf(followed.number);
+  const place = placeOf(numbers.indexOf(followed.number), numbersOf(shape, sizes)).join(", ");
   const misplaced = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
-  say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${labelOf(followed)} is q[${place}].`);
+  say(
+    `${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The framed number, ${[token, head, coordinate].join("")}, ` +
+      `belongs to token ${token}, head ${head}, coordinate ${coordinate}; here it is q[${place}].`,
+  );
 }
 
 // The indices of a position in reading order.
@@ -212,10 +175,10 @@ function drawBlocks(shape, numbers, wanted) {
           number = numbers[at],
           cell = add(line, "td", { "data-key": number });
         show(cell, number);
-        cell.textContent = labelOf(number);
+        cell.textContent = digitsOf(number).join("");
         const strength = 100 - (80 * Math.floor((number % sizes.H) / sizes.D)) / sizes.A;
         cell.style.setProperty("--head", `color-mix(in srgb, var(--key) ${strength}%, var(--ground, var(--paper)))`);
-        cell.classList.toggle("followed", number === state.followed);
+        cell.classList.toggle("followed", number === followed.number);
         cell.classList.toggle("wrong", number !== wanted[at]);
         wrong += number !== wanted[at];
       }
@@ -230,4 +193,4 @@ function nameHeads(all) {
   range(sizes.A).forEach((head) => add(line, "th", { scope: "colgroup", colspan: sizes.D }, headOf(head)));
 }
 
-again();
+walk.last(PATHS[state.path].length - 1);

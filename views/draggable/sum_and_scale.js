@@ -1,35 +1,30 @@
 // A token's first vector: word + position + token type stand on each other, number by number, and LayerNorm moves and
 // stretches the sum.
 
-explain(
-  "Choose a word, a position and a token type, then press “LayerNorm”; drag a column to change the word's number.",
-);
+explain("Choose a word, a position and a token type, then press “LayerNorm”.");
 
-const { names, reach, first, eps } = data,
+const { names } = data,
   all = Object.fromEntries(Object.entries(data.tables).map(([key, text]) => [key, unpack(text, data.size)]));
 // Long vectors begin with eight numbers, which can be added up on sight; a button shows the rest.
 const FEW = 8,
   long = data.size > 16,
+  EPS = 1e-12, // BERT's
   KINDS = ["word", "position", "type"];
 const state = {
   size: long ? FEW : data.size,
   name: 0,
   at: Math.min(1, all.position.length - 1),
   kind: 0,
-  changes: {},
   trained: false,
   norm: false,
 };
-state.chosen = first < state.size ? first : 0;
 
-// The three vectors, their sum, and LayerNorm of it. `changes` are numbers of the word that a reader moved.
-function compute({ size, name, at, kind, changes, trained }) {
-  const take = (row) => row.slice(0, size),
-    word = take(all.word[name]).map((number, i) => changes[i] ?? number);
-  const parts = [word, take(all.position[at]), take(all.type[kind])],
-    total = word.map((_, i) => sum(parts.map((part) => part[i])));
+// The three vectors, their sum, and LayerNorm of it.
+function compute({ size, name, at, kind, trained }) {
+  const parts = [all.word[name], all.position[at], all.type[kind]].map((row) => row.slice(0, size)),
+    total = parts[0].map((_, i) => sum(parts.map((part) => part[i])));
   const [mean, deviation] = spread(total),
-    root = Math.sqrt(deviation ** 2 + eps);
+    root = Math.sqrt(deviation ** 2 + EPS);
   const gamma = total.map((_, i) => (trained ? all.weight[0][i] : 1)),
     beta = total.map((_, i) => (trained ? all.bias[0][i] : 0));
   const normed = total.map((number, i) => ((number - mean) / root) * gamma[i] + beta[i]);
@@ -46,7 +41,7 @@ const controls = add(figure, "div", { class: "controls" });
 const select = add(add(controls, "label", {}, "word "), "select", { style: "max-width: 180px" });
 names.forEach((name) => add(select, "option", {}, name));
 select.addEventListener("change", () =>
-  change({ name: select.selectedIndex, changes: {} }, "Another word, another vector from the table of words. "),
+  change({ name: select.selectedIndex }, "Another word, another vector from the table of words. "),
 );
 slider(controls, "+ position", { min: 0, max: all.position.length - 1, value: state.at }, (at) =>
   change({ at }, "The word's vector is the same at every position; the position's vector, and so the sum, changes. "),
@@ -75,27 +70,22 @@ if (long) {
   press(`now all ${data.size} numbers`, ({ target }) => {
     const size = state.size === FEW ? data.size : FEW;
     target.textContent = size === FEW ? `now all ${data.size} numbers` : `the first ${FEW} alone`;
-    change(
-      { size, changes: {}, chosen: size > FEW ? first : Math.min(state.chosen, FEW - 1) },
-      size > FEW ? `The same for all ${size} numbers. ` : "",
-    );
+    change({ size }, size > FEW ? `The same for all ${size} numbers. ` : "");
   });
 }
 
 // Few numbers are written below their columns, and added up by eye: what is written adds up exactly, digit by digit.
 const isFew = () => state.size <= FEW + 4,
-  digits = reach < 1 ? 3 : 2,
   narrow = window.matchMedia("(max-width: 500px)");
 const rounded = (number) => Math.round(number * 10 ** digits) / 10 ** digits;
 const brief = (text) => (narrow.matches ? text.replace(/^(−?)0\./, "$1.") : text);
-const highest = (rows) => Math.max(...rows.flat().map(Math.abs));
-let limit = 0; // as high as the picture while nothing is normalised
+const highest = (rows) => Math.max(...rows.flat().map(Math.abs)),
+  digits = highest(all.word.map((row) => row.slice(0, FEW))) < 1 ? 3 : 2;
 
 const around = add(figure, "div", { class: "around" }),
   scale = add(around, "div", { class: "scale" });
-const svg = add(around, "svg", { class: "stack", preserveAspectRatio: "none", role: "spinbutton", tabindex: 0 });
+const svg = add(around, "svg", { class: "stack", preserveAspectRatio: "none", role: "img" });
 const shape = (kind, more) => add(svg, "path", { class: kind, ...more }),
-  marked = shape("marked"),
   band = shape("band");
 // A colour for each part; which way it goes, the picture shows.
 const COLOURS = [100, 60, 28].map((share) => `color-mix(in srgb, var(--key) ${share}%, var(--ground, var(--paper)))`);
@@ -124,7 +114,7 @@ function picture([phase, limit, ...flat]) {
   const total = parts[0].map((_, i) => sum(parts.map((part) => part[i]))),
     [middle, deviation] = spread(total);
   const [move, grow] = [Math.min(1, phase), Math.max(0, phase - 1)],
-    root = Math.sqrt(deviation ** 2 + eps);
+    root = Math.sqrt(deviation ** 2 + EPS);
   const at = (number, i = null) =>
     (number - move * middle) * ((1 - grow) / limit + (grow * (i === null ? 1 : gamma[i])) / root / NORMAL) +
     (i === null ? 0 : (grow * beta[i]) / NORMAL);
@@ -149,17 +139,16 @@ function picture([phase, limit, ...flat]) {
   set(normal, { d: normed, opacity: 0.4 * grow });
   set(ticks, { d: tops, opacity: size > 16 ? 1 - grow : 1 });
   set(zero, { d: `M0 ${-(1 - grow) * at(0)}H${size}` });
-  set(mean, { d: `M0 ${-at(middle)}H${size}`, visibility: grow === 1 && state.trained ? "hidden" : "visible" });
+  // The mean and the band of one std belong to LayerNorm: the sum alone comes first.
+  const visibility = phase === 0 || (grow === 1 && state.trained) ? "hidden" : "visible";
+  set(mean, { d: `M0 ${-at(middle)}H${size}`, visibility });
   const [low, high] = [-1, 1].map((sign) => at(middle + sign * root));
-  set(band, {
-    d: `M0 ${-low}V${-high}H${size}V${-low}z`,
-    visibility: grow === 1 && state.trained ? "hidden" : "visible",
-  });
-  label(phase, limit, at(middle), at(0), middle, high);
+  set(band, { d: `M0 ${-low}V${-high}H${size}V${-low}z`, visibility });
+  label(phase, limit, at(0));
 }
 const NORMAL = 3.2; // of the normalised numbers, as high as the picture: grows with them
 
-function label(phase, limit, about, base, middle, high) {
+function label(phase, limit, base) {
   scale.replaceChildren();
   const put = (text, height, kind = "") =>
     add(scale, "span", { class: kind, style: `top: ${130 - 130 * height}px` }, text);
@@ -170,9 +159,6 @@ function label(phase, limit, about, base, middle, high) {
   put(`\u2212${top}`, -0.93);
   if (done) for (const one of [1, -1]) put(format(one, 0), one / NORMAL, "about");
   put("0", done ? 0 : base);
-  if (done) return;
-  if (Math.abs(about - base) > 0.14) put(`mean ${format(middle)}`, about, "about");
-  if (high < 0.8 && Math.abs(high - base) > 0.14) put("+ 1 std", high, "about");
 }
 
 function change(chosen, news = "") {
@@ -184,21 +170,15 @@ function change(chosen, news = "") {
 function draw(news = "") {
   const now = compute(state),
     { parts, total, mean: middle, deviation, gamma, beta, normed, moments } = now,
-    { size, chosen } = state;
-  if (!dragging || !limit)
-    limit =
-      Math.max(
-        highest(all.word.map((row) => row.slice(0, size))),
-        highest([...parts, total, parts[0].map((n, i) => n + parts[1][i])]),
-      ) * 1.06 || 1;
-  set(svg, {
-    viewBox: `0 -1 ${size} 2`,
-    "aria-label": `${size} columns of three parts`,
-    "aria-valuenow": parts[0][chosen],
-    "aria-valuetext": `number ${chosen}: word ${format(parts[0][chosen], 3)}, sum ${format(total[chosen], 3)}`,
-  });
-  svg.style.touchAction = size > 16 ? "pan-y" : "none";
-  set(marked, { d: `M${chosen - (size > 16 ? 1 : 0)} -1h${size > 16 ? 3 : 1}v2h${size > 16 ? -3 : -1}z` });
+    { size } = state;
+  const tallest = [
+      ...all.word.map((row) => row.slice(0, size)),
+      ...parts,
+      total,
+      parts[0].map((n, i) => n + parts[1][i]),
+    ],
+    limit = highest(tallest) * 1.06 || 1; // as high as the picture while nothing is normalised
+  set(svg, { viewBox: `0 -1 ${size} 2`, "aria-label": `${size} columns of three parts` });
   glide(svg, [state.norm ? 2 : 0, limit, ...parts.flat(), ...gamma, ...beta], picture, shownBy.get(svg), 600);
   const texts = [...parts, parts[0].map((_, i) => sum(parts.map((part) => rounded(part[i])))), normed];
   lines.forEach(({ row, numbers }, k) => {
@@ -209,51 +189,20 @@ function draw(news = "") {
     if (!isFew()) return;
     total.forEach((_, i) => {
       const text = k ? brief(format(k < 5 ? rounded(texts[k - 1][i]) : normed[i], k < 5 ? digits : 2)) : i;
-      const one = add(numbers, "span", i === chosen ? { class: "chosen" } : {}, text);
+      const one = add(numbers, "span", {}, text);
       if (k) one.dataset.value = k === 4 ? total[i] : texts[k - 1][i];
     });
   });
   const whole = state.trained
     ? "With the trained γ and β, each number gets a scale and a shift of its own"
     : "LayerNorm moves the mean to 0 and stretches until the std is 1";
-  const one = isFew()
-    ? ""
-    : ` Number ${chosen}: ${parts.map((part) => format(part[chosen], 3)).join(" + ")} = ` +
-      `${format(total[chosen], 3)}${state.norm ? `, and ${format(normed[chosen])} after LayerNorm` : ""}.`;
   const [mean, std] = state.norm ? moments : [middle, deviation];
   say(
     `${news || `“${names[state.name]}” at position ${state.at}: three vectors are added. `}` +
-      `${state.norm ? `${whole}: now the mean is` : "The sum has the mean"} ${format(mean, 3)} and the standard ` +
-      `deviation (std) ${format(std, 3)}.${one}`,
+      `${state.norm ? `${whole}: now the mean is` : "Their sum (black) has the mean"} ${format(mean, 3)} and the standard ` +
+      `deviation (std) ${format(std, 3)}.`,
   );
 }
-
-// A press marks a column. With few columns, a drag moves the word's number by as much as the pointer.
-let held = null;
-svg.addEventListener("pointerdown", ({ pointerId, clientX, clientY }) => {
-  svg.setPointerCapture(pointerId);
-  const { x, width } = svg.getBoundingClientRect(),
-    chosen = Math.max(0, Math.min(state.size - 1, Math.floor((state.size * (clientX - x)) / width)));
-  held = { chosen, y: clientY, from: compute(state).parts[0][chosen] };
-  change({ chosen });
-});
-svg.addEventListener("pointermove", ({ pointerId, clientY }) => {
-  if (!svg.hasPointerCapture(pointerId) || state.size > 16 || state.norm) return;
-  move(held.chosen, held.from + (2 * limit * (held.y - clientY)) / svg.clientHeight);
-});
-function move(at, number) {
-  const most = 2 * Math.max(reach, limit);
-  change(
-    { changes: { ...state.changes, [at]: Math.max(-most, Math.min(most, number)) } },
-    "You changed one number of the sum; LayerNorm would change all. ",
-  );
-}
-svg.addEventListener("pointerup", () => draw()); // the scale waits for the end of a drag
-// By keyboard: ← and → choose a column, ↑ and ↓ change its word.
-onArrows(svg, (across, down) => {
-  if (across) return change({ chosen: clamp(state.chosen + across, 0, state.size - 1) });
-  move(state.chosen, compute(state).parts[0][state.chosen] - (down * reach) / 50);
-});
 
 draw();
 narrow.addEventListener("change", () => draw());
