@@ -153,6 +153,7 @@ function drawPicture() {
   const next = (coming = picture.cloneNode()),
     { tokens, attentions } = shown,
     { token, layer, head } = followed;
+  next.style.display = ""; // a copy of a picture that the last coming frame had hidden
   const data = JSON.parse(picture.contentDocument.getElementById("data").textContent);
   const pieces = tokens.map((_, i) => i),
     first = { token, layer, head, mode: "pieces", both: false };
