@@ -552,9 +552,12 @@ FILE_SYSTEMS = {
     "no locks (ENOSYS)": lambda: [refusing(fcntl, "flock", errno.ENOSYS)],
     "no locks left (ENOLCK)": lambda: [refusing(fcntl, "flock", errno.ENOLCK)],
     "locks not supported (EOPNOTSUPP)": lambda: [refusing(fcntl, "flock", errno.EOPNOTSUPP)],
+    "each file is locked (EAGAIN)": lambda: [refusing(fcntl, "flock", errno.EAGAIN)],
+    "each file is locked (EACCES)": lambda: [refusing(fcntl, "flock", errno.EACCES)],
     "no permissions (EPERM)": lambda: [refusing(os, "chmod", errno.EPERM), refusing(os, "fchmod", errno.EPERM)],
     "no permissions (ENOTSUP)": lambda: [refusing(os, "chmod", errno.ENOTSUP)],
     "no fsync (EINVAL)": lambda: [refusing(os, "fsync", errno.EINVAL)],
+    "no fsync (ENOTTY)": lambda: [refusing(os, "fsync", errno.ENOTTY)],
     "a lower layer (EXDEV)": lambda: [refusing(os, "rename", errno.EXDEV, is_saved)],
     "an object store (EIO)": lambda: [
         refusing(os, name, errno.EIO, lambda source, *_: Path(source).is_dir()) for name in ("rename", "replace")
