@@ -87,7 +87,8 @@ def own_tokenizer(**parts) -> dict:
 
 
 def modules(*kinds: str) -> list[dict]:
-    return [{"type": f"sentence_transformers.models.{kind}", "path": kind[:9]} for kind in kinds]
+    paths = ["", *(f"{number}_{kind}" for number, kind in enumerate(kinds[1:], start=1))]
+    return [{"type": f"sentence_transformers.models.{k}", "path": p} for k, p in zip(kinds, paths, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,9 @@ def modules(*kinds: str) -> list[dict]:
             "{'kinds': 'TransformerPoolingDense'",
         ),
         ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "{'default_prompt_name': 'query'}"),
+        ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, "{'similarity_fn_name': 'dot'}"),
+        ("config_sentence_transformers.json", {"truncate_dim": 4}, "{'truncate_dim': 4}"),
+        ("config_sentence_transformers.json", {"model_type": "SparseEncoder"}, "{'sparse': True}"),
         ("adapter_config.json", {"peft_type": "LORA"}, "{'peft_type': 'LORA'}"),
         ("model.safetensors", None, "usage: python microbert.py"),
         ("config.json", None, "usage: python microbert.py"),
@@ -134,18 +138,24 @@ def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes,
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("limit", [None, 8])
-def test_microbert_cuts_texts_as_embed(tmp_path, limit):
+@pytest.mark.parametrize(
+    ("file", "limits"),
+    [
+        ("", {}),
+        ("sentence_bert_config.json", {"max_seq_length": 8}),
+        ("tokenizer_config.json", {"model_max_length": 8}),
+    ],
+)
+def test_microbert_cuts_texts_as_embed(tmp_path, file, limits):
     torch.manual_seed(0)
     encoder = TransformerForMaskedLM(BertConfig(**TINY, initializer_range=0.3)).eval()
     encoder.save(tmp_path, tiny_tokenizer())
-    if limit:
-        (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit}))
-        rows = zip(modules("Transformer", "Pooling"), ("", "1_Pooling"), strict=True)
-        (tmp_path / "modules.json").write_text(json.dumps([row | {"path": path} for row, path in rows]))
+    if file:
+        (tmp_path / file).write_text(json.dumps(limits))
+        (tmp_path / "modules.json").write_text(json.dumps(modules("Transformer", "Pooling")))
     found, encoder = microbert.Checkpoint(tmp_path), TransformerEncoder.from_checkpoint(tmp_path)
     texts = ["a b c " * 9, "b c a d e f a"]
-    assert len(microbert.token_ids(texts[0], found)) == (limit or TINY["max_position_embeddings"])
+    assert len(microbert.token_ids(texts[0], found)) == (8 if file else TINY["max_position_embeddings"])
     ours = torch.tensor([microbert.embed(text, found) for text in texts])
     torch.testing.assert_close(
         ours, embed(texts, encoder, WordPieceTokenizer.from_checkpoint(tmp_path)), atol=1e-5, rtol=0
