@@ -120,9 +120,11 @@ def test_colabs_assistant_is_off_unless_wanted(copy, tmp_path):
             assert nbformat.read(path, 4).metadata["colab"]["generative_ai_disabled"] is is_off
 
 
-def test_write_copy_refuses_existing_folder(copy):
+def test_write_copy_refuses_folders_in_the_way(copy):
     with pytest.raises(FileExistsError, match="exists: remove it, or name another folder"):
         write_copy(copy)
+    with pytest.raises(FileExistsError, match="copy is in notebooks, which is copied: name a folder elsewhere"):
+        write_copy(ROOT / "notebooks" / "copy")
 
 
 @pytest.mark.parametrize(
