@@ -629,8 +629,11 @@ def test_copy_that_fails_keeps_the_new_model_and_names_it(tmp_path, copied):
     assert f"; what was to be saved is in {kept})" in str(raised.value)
     assert saved_number(kept) == 2
     assert names(tmp_path) == ["model", kept.parent.name]
-    with pytest.raises(ValueError, match=r"model is not a checkpoint, because it has no config\.json"):
-        saved_number(tmp_path / "model")
+    for killed in (False, True):
+        if killed:
+            staging_path(tmp_path / "model").mkdir()
+        with pytest.raises(ValueError, match=rf"model is not a checkpoint, because it has no config\.json: use {kept}"):
+            saved_number(tmp_path / "model")
 
 
 def test_reader_during_a_save_gets_one_model_or_an_error(tmp_path, monkeypatch):
