@@ -324,7 +324,7 @@ class FineTuning:
 
     def __init__(self, options: argparse.Namespace):
         """Read data and checkpoint, and plan the batches of all epochs."""
-        self.options, self.task, self.has_learned = options, task_of(options)(options), False
+        self.options, self.task, self.validated = options, task_of(options)(options), []
         self.accelerator = start(options.cpu)
         torch.manual_seed(options.seed)
         self.model, self.classes, head = starting_model(self.task.kind, options.checkpoint, self.task.names)
@@ -348,19 +348,13 @@ class FineTuning:
             self.model,
             self.plan,
             loss=lambda batch: add_up(self.task.loss(parallel, 0, share(batch, self.accelerator)), self.accelerator),
-            validate=self.validate,
+            validate=lambda: self.validated.append(self.evaluate(1)) or self.validated[-1],
             learning_rate=self.options.learning_rate,
             quiet=not self.accelerator.is_main_process,
         )
         # Evaluate in float32, the precision in which the model is saved.
         self.accelerator.unwrap_model(parallel, keep_fp32_wrapper=False)
         return history
-
-    def validate(self) -> Evaluation:
-        """Evaluate an epoch, and note that there is something to save."""
-        found = self.evaluate(1)
-        self.has_learned |= math.isfinite(found.loss)
-        return found
 
     @torch.no_grad()
     def evaluate(self, split: int) -> Evaluation:
@@ -397,7 +391,7 @@ def main() -> None:
             try:
                 history = run.train()
             except Exception:
-                if run.has_learned:  # `fit` has restored the best epoch
+                if any(math.isfinite(epoch.loss) for epoch in run.validated):  # `fit` has restored the best one
                     run.save()
                 raise
         processes = f"{accelerator.num_processes} process" + "es" * (accelerator.num_processes > 1)

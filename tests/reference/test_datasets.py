@@ -251,7 +251,6 @@ PLAIN, BARE, SPAN = {"B-PER": "PER"}, {"B-PER": "B"}, {"B-PER": "PER[1]", "O": "
         ("{w} {l} f{n}", BARE, "columns 1 and 2"),
         ("{w} {l} f{n}", {"B-PER": "b_per", "O": "o"}, "columns 1 and 2"),
         ("{w} {l} ann{n}", PLAIN, "columns 1 and 2"),  # the label O is in one column
-        ("{w} {l} _", PLAIN, "columns 1 and 2"),
         ("{w} {l} {part}", {"B-PER": "NNP", "O": "XX"}, "columns 1 and 2"),  # one value in each text
         ("{n},3 {w} {l}", None, "columns 2 and 3"),  # commas in each row, too
     ],
@@ -341,10 +340,7 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
         (["€3.20", "€ 4", "5.10 €"], "measurements"),
         (["1 star", "2.5 stars"], "measurements"),
         (["4.5 out of 5", "4 out of 5"], "measurements"),
-        (["1.234,56", "2.000,10"], "measurements"),
-        (["USD 5.50", "USD 4"], "measurements"),
-        (["1.5k", "5k"], "measurements"),
-        (["2.5 kg", "3 kg"], "measurements"),
+        (["1.234,56", "USD 5.50", "1.5k", "2.5 kg"], "measurements"),
         (["1 star", "2 stars", "5 stars"], None),
         ([str(year) for year in range(1990, 2001)], "measurements"),
         ([str(rating) for rating in range(1, 11)], None),
@@ -352,7 +348,6 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
         (["1,0", "2,0", "3,0"], None),
         (["1/5", "2/5", "3/5"], None),
         (["v1.5", "2.5"], None),
-        (["2020-01-01", "12:30", "1.2.3"], None),
         (["0,1,2", "0", "1", "2"], "several"),
         (["a,b", "a", "b"], "several"),
     ],

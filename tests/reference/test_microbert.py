@@ -138,24 +138,18 @@ def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes,
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("file", "limits"),
-    [
-        ("", {}),
-        ("sentence_bert_config.json", {"max_seq_length": 8}),
-        ("tokenizer_config.json", {"model_max_length": 8}),
-    ],
-)
-def test_microbert_cuts_texts_as_embed(tmp_path, file, limits):
+@pytest.mark.parametrize("limit", ["", "sentence_bert_config max_seq_length", "tokenizer_config model_max_length"])
+def test_microbert_cuts_texts_as_embed(tmp_path, limit):
     torch.manual_seed(0)
     encoder = TransformerForMaskedLM(BertConfig(**TINY, initializer_range=0.3)).eval()
     encoder.save(tmp_path, tiny_tokenizer())
-    if file:
-        (tmp_path / file).write_text(json.dumps(limits))
+    if limit:
+        file, name = limit.split()
+        (tmp_path / f"{file}.json").write_text(json.dumps({name: 8}))
         (tmp_path / "modules.json").write_text(json.dumps(modules("Transformer", "Pooling")))
     found, encoder = microbert.Checkpoint(tmp_path), TransformerEncoder.from_checkpoint(tmp_path)
     texts = ["a b c " * 9, "b c a d e f a"]
-    assert len(microbert.token_ids(texts[0], found)) == (8 if file else TINY["max_position_embeddings"])
+    assert len(microbert.token_ids(texts[0], found)) == (8 if limit else TINY["max_position_embeddings"])
     ours = torch.tensor([microbert.embed(text, found) for text in texts])
     torch.testing.assert_close(
         ours, embed(texts, encoder, WordPieceTokenizer.from_checkpoint(tmp_path)), atol=1e-5, rtol=0

@@ -551,9 +551,7 @@ def is_saved(path, *_) -> bool:
 FILE_SYSTEMS = {
     "no locks (ENOSYS)": lambda: [refusing(fcntl, "flock", errno.ENOSYS)],
     "no locks left (ENOLCK)": lambda: [refusing(fcntl, "flock", errno.ENOLCK)],
-    "locks not supported (EOPNOTSUPP)": lambda: [refusing(fcntl, "flock", errno.EOPNOTSUPP)],
     "each file is locked (EAGAIN)": lambda: [refusing(fcntl, "flock", errno.EAGAIN)],
-    "each file is locked (EACCES)": lambda: [refusing(fcntl, "flock", errno.EACCES)],
     "no permissions (EPERM)": lambda: [refusing(os, "chmod", errno.EPERM), refusing(os, "fchmod", errno.EPERM)],
     "no permissions (ENOTSUP)": lambda: [refusing(os, "chmod", errno.ENOTSUP)],
     "no fsync (EINVAL)": lambda: [refusing(os, "fsync", errno.EINVAL)],
@@ -629,11 +627,9 @@ def test_copy_that_fails_keeps_the_new_model_and_names_it(tmp_path, copied):
     assert f"; what was to be saved is in {kept})" in str(raised.value)
     assert saved_number(kept) == 2
     assert names(tmp_path) == ["model", kept.parent.name]
-    for killed in (False, True):
-        if killed:
-            staging_path(tmp_path / "model").mkdir()
-        with pytest.raises(ValueError, match=rf"model is not a checkpoint, because it has no config\.json: use {kept}"):
-            saved_number(tmp_path / "model")
+    staging_path(tmp_path / "model").mkdir()  # as after a kill
+    with pytest.raises(ValueError, match=rf"model is not a checkpoint, because it has no config\.json: use {kept}"):
+        saved_number(tmp_path / "model")
 
 
 def test_reader_during_a_save_gets_one_model_or_an_error(tmp_path, monkeypatch):

@@ -128,12 +128,6 @@ def put(name: str, *shape: int):
     return lambda weights: weights.update({name: torch.ones(shape)})
 
 
-def broken_link(folder: Path):
-    (folder / "model.safetensors").unlink()
-    (folder / "model.safetensors").symlink_to("blobs")  # as in a copy of the Hub's cache
-    return load(folder)
-
-
 def from_inside(folder: Path):
     (folder / "config.json").unlink()
     with contextlib.chdir(folder):
@@ -355,7 +349,8 @@ SETTINGS = [
       for name, value in RUNTIME_SETTINGS),
     ("a folder without config.json", lambda folder: (folder / "config.json").unlink() or load(folder),
      ValueError, "is not a checkpoint, because it has no config.json: use the embedded", EMBEDDED),
-    ("a link to weights that were not copied", broken_link,
+    ("a link to weights that were not copied", lambda folder: (
+        (folder / "model.safetensors").unlink(), (folder / "model.safetensors").symlink_to("blobs"), load(folder)),
      ValueError, "model.safetensors is a link to a file that does not exist: copy the folder with its links", EMBEDDED),
     ("the current folder, `.`, without config.json", from_inside,
      ValueError, "is not a checkpoint, because it has no config.json: use the embedded", EMBEDDED),
