@@ -21,8 +21,8 @@ CJK = (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F)
 USUAL = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute", "pooling_mode": "mean"}
 USUAL |= {"pre_tokenizer": {"type": "BertPreTokenizer"}, "kinds": "TransformerPooling", "max_input_chars_per_word": 100}
 YES = "do_lower_case lowercase strip_accents tokenize_chinese_chars handle_chinese_chars clean_text"
-USUAL |= dict.fromkeys(YES.split(), True) | {"pooling": "pooling_mode_mean_tokens"}
-USUAL |= dict.fromkeys(["is_decoder", "default_prompt_name", "peft_type", "more_layers"], False)
+USUAL |= dict.fromkeys(YES.split(), True) | {"pooling": "pooling_mode_mean_tokens", "similarity_fn_name": "cosine"}
+USUAL |= dict.fromkeys(["is_decoder", "default_prompt_name", "truncate_dim", "peft_type", "more_layers", "sparse"], 0)
 
 
 class Checkpoint:
@@ -34,15 +34,17 @@ class Checkpoint:
         *texts, words = [p.read_text("utf-8") if p.is_file() else "{}" for p in map(Path(folder).joinpath, names)]
         self.config, settings, tokenizer, modules, pooling, sentence, prompts, adapter = map(json.loads, texts)
         self.vocab = tokenizer["model"]["vocab"] if tokenizer else dict(zip(words.split("\n"), range(len(words))))
-        self.max_length = min(self.config["max_position_embeddings"], sentence.get("max_seq_length") or math.inf)
+        limits = [sentence.get("max_seq_length"), settings.get("model_max_length")] if modules else []
+        self.max_length = min(int(limit) for limit in (self.config["max_position_embeddings"], *limits) if limit)
         data = Path(folder, "model.safetensors").read_bytes()  # the size of a table in 8 bytes, the table, the numbers
         start = 8 + int.from_bytes(data[:8], "little")
-        self.table = {name.removeprefix("bert."): part for name, part in json.loads(data[8:start]).items()}
-        self.numbers = memoryview(data)[start:]
+        names = data[8:start].replace(b'"bert.', b'"').replace(b".gamma", b".weight").replace(b".beta", b".bias")
+        self.table, self.numbers = json.loads(names), memoryview(data)[start:]
         found = prompts | adapter | settings | pooling | tokenizer | self.config
         found |= {"clean_text": not tokenizer} | tokenizer.get("model", {}) | (tokenizer.get("normalizer") or {})
         found["pooling"] = "".join(mode for mode, on in pooling.items() if "pooling_mode_" in mode and on) or None
         found["kinds"] = "".join(m["type"].split(".")[-1] for m in modules).removesuffix("Normalize") or None
+        found |= {"sparse": "SparseEnc" in str(prompts)} | dict.fromkeys(["similarity_fn_name"] * (len(modules) > 2))
         found["more_layers"] = f"encoder.layer.{self.config['num_hidden_layers']}.output.dense.bias" in self.table
         if other := {name: found[name] for name in USUAL if found.get(name) not in (None, USUAL[name])}:
             sys.exit(f"{folder} has {other}: microbert.py reads a BERT with {USUAL}")
@@ -52,18 +54,17 @@ class Checkpoint:
         (start, end), (*count, size), kind = (self.table[name][key] for key in ("data_offsets", "shape", "dtype"))
         code, step = {"F32": ("f", 4), "F16": ("e", 2), "BF16": ("f", 2)}.get(kind) or sys.exit(f"{name} is in {kind}")
         rows = [self.numbers[start:end][i * size * step :][: size * step] for i in chosen or range(math.prod(count))]
-        if kind == "BF16":  # the first half of a float32
-            rows = [re.sub(rb"(?s)..", rb"\0\0\g<0>", bytes(row)) for row in rows]
-        return [list(struct.unpack(f"<{size}{code}", row)) for row in rows]
+        rows = [re.sub(rb"(?s)..", rb"\0\0\g<0>", bytes(row)) if kind == "BF16" else row for row in rows]  # as float32
+        rows = [list(struct.unpack(f"<{size}{code}", row)) for row in rows]
+        return rows if math.isfinite(sum(map(sum, rows))) else sys.exit(f"{name} has NaN or inf")
 
 
 def clean(c):
     """Make white space a space, drop control characters, and set ideographs apart (notebook 01)."""
     if c in "\t\n\r" or category(c)[0] == "Z":
         return " "
-    if c == "\ufffd" or category(c) in ("Cc", "Cf", "Co", "Cs"):
-        return ""
-    return f" {c} " if any(first <= ord(c) <= last for first, last in CJK) else c
+    apart = f" {c} " if any(first <= ord(c) <= last for first, last in CJK) else c
+    return "" if c == "\ufffd" or category(c) in ("Cc", "Cf", "Co", "Cs") else apart
 
 
 def words_of(text):
@@ -177,6 +178,5 @@ if __name__ == "__main__":
     if len(sys.argv) < 3 or not all(Path(folder, name).is_file() for name in ("config.json", "model.safetensors")):
         sys.exit('usage: python microbert.py "a text" "another text" ..., after `make lab` or with CHECKPOINT=folder')
     getattr(sys.stdout, "reconfigure", dict)(errors="replace")  # letters that the output lacks
-    model = Checkpoint(folder)
-    first, *others = (embed(text, model) for text in sys.argv[1:])
+    first, *others = map(embed, sys.argv[1:], [Checkpoint(folder)] * len(sys.argv))
     print("\n".join(f"{dot(first, other):.2f} {text}" for text, other in zip(sys.argv[2:], others)))

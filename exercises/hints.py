@@ -26,7 +26,10 @@ def read_answers(path: Path, exercise: cells.Cell) -> list[cells.Cell]:
         return cells.read_cells(path)
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
-    source = path.read_text("utf-8-sig")
+    try:
+        source = path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} cannot be read ({error}): save it as UTF-8") from error
     if exercise.number not in cells.CHECK.findall(source):
         source += "\n\n" + exercise.source[cells.CHECK.search(exercise.source).start() :]
     return [cells.Cell(exercise.id, source)]

@@ -117,6 +117,8 @@ def write_copy(target: Path, root: Path = ROOT, assistant: bool = False) -> Path
     target = target.resolve()
     if os.path.lexists(target):
         raise FileExistsError(f"{target} exists: remove it, or name another folder: make student ARGS=FOLDER")
+    if inside := [name for name in copied_names(root) if target.is_relative_to(root / name)]:
+        raise FileExistsError(f"{target} is in {inside[0]}, which is copied: name a folder elsewhere")
     ignored = [line.rstrip("/") for line in (root / ".gitignore").read_text("utf-8").split("\n") if line]
     without = shutil.ignore_patterns(*ignored, "*.ipynb", Path(SOLUTIONS).name)
     patterns = badges.patterns_by_file(root)

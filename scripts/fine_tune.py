@@ -324,7 +324,7 @@ class FineTuning:
 
     def __init__(self, options: argparse.Namespace):
         """Read data and checkpoint, and plan the batches of all epochs."""
-        self.options, self.task = options, task_of(options)(options)
+        self.options, self.task, self.validated = options, task_of(options)(options), []
         self.accelerator = start(options.cpu)
         torch.manual_seed(options.seed)
         self.model, self.classes, head = starting_model(self.task.kind, options.checkpoint, self.task.names)
@@ -348,7 +348,7 @@ class FineTuning:
             self.model,
             self.plan,
             loss=lambda batch: add_up(self.task.loss(parallel, 0, share(batch, self.accelerator)), self.accelerator),
-            validate=lambda: self.evaluate(1),
+            validate=lambda: self.validated.append(self.evaluate(1)) or self.validated[-1],
             learning_rate=self.options.learning_rate,
             quiet=not self.accelerator.is_main_process,
         )
@@ -387,8 +387,13 @@ def main() -> None:
     accelerator = run.accelerator
     history = None
     if run.plan:
-        with exit_on_error((FloatingPointError,)):
-            history = run.train()
+        with exit_on_error((FloatingPointError, torch.OutOfMemoryError)):
+            try:
+                history = run.train()
+            except Exception:
+                if any(math.isfinite(epoch.loss) for epoch in run.validated):  # `fit` has restored the best one
+                    run.save()
+                raise
         processes = f"{accelerator.num_processes} process" + "es" * (accelerator.num_processes > 1)
         accelerator.print(f"Training in {processes}: {history.ended}, best epoch {history.best_epoch}")
     with exit_on_error():

@@ -311,8 +311,8 @@ def read_model(
 ) -> tuple[dict[str, Panel], int | None]:
     """Read the attention of a model to a text: its panels, and the index of sentence B's first token."""
     if has_two_sides(model):
-        named, words = read_two_sides(model, tokenizer, sentence_a, sentence_b)
-        return read_named_attentions(named, False, words), None  # these tokens are already readable
+        named = read_two_sides(model, tokenizer, sentence_a, sentence_b)
+        return read_named_attentions(named, False, named.pop("words")), None  # these tokens are already readable
     read = read_heads(model, tokenizer, sentence_a, sentence_b, neurons=False)
     tokens, words = [read.tokens] * 2, [read.words] * 2
     panel = read_panel(read.weights.split(1), *tokens, prettify_tokens=False, word_ids=words)

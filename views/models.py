@@ -87,10 +87,8 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
     return Heads(tokens, text.sentence_b_start, queries, keys, weights, hidden, words)
 
 
-def read_two_sides(
-    model: "PreTrainedModel", tokenizer, source: str, target: str | None
-) -> tuple[dict[str, list], dict[str, list[int]]]:
-    """Return attentions and tokens of an encoder–decoder, by the names of a view's arguments, and each side's words."""
+def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str | None) -> dict[str, list | dict]:
+    """Return attentions and tokens of an encoder–decoder, by the names of a view's arguments, and `words` by side."""
     if target is None:
         raise ValueError(f"a {family_of(model)} reads one text and writes another: pass the second as sentence_b")
     read, written = (
@@ -102,7 +100,7 @@ def read_two_sides(
         given = read_weights(model, {name: ids.to(device_of(model)) for name, ids in inputs.items()})
     sides = {f"{kind}_attention": weights.split(1) for kind, weights in given.items()}
     sides |= {"encoder_tokens": read.tokens, "decoder_tokens": written.tokens}
-    return sides, {"encoder": read.words, "decoder": written.words}
+    return sides | {"words": {"encoder": read.words, "decoder": written.words}}
 
 
 @contextmanager

@@ -96,6 +96,7 @@ def test_a_notebook_gets_the_verdict_of_check(monkeypatch, capsys):
     (["5.9", str(NOTEBOOK)], "There is no exercise 5.9. There are 5.1"),
     (["5.3", str(NOTEBOOK)], 'has no answer to exercise 5.3: no cell calls check("5.3", …)'),
     (["3.2", "nowhere.py"], "there is no file nowhere.py"),
+    (["3.2", str(ROOT / "notebooks" / "images" / "where_it_goes.gif")], ".gif cannot be read ('utf-8'"),
     (["3.2", str(ROOT / "README.md")], "the cell does not parse"),
     (["3.2", str(ROOT / "notebooks" / "missing.ipynb")], "missing.ipynb is not a notebook"),
 ])  # fmt: skip

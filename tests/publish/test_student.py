@@ -115,6 +115,8 @@ def test_colabs_assistant_is_off_unless_wanted(copy, tmp_path):
 def test_write_copy_refuses_existing_folder_and_leaves_no_part(copy, tmp_path, monkeypatch):
     with pytest.raises(FileExistsError, match="exists: remove it, or name another folder"):
         write_copy(copy)
+    with pytest.raises(FileExistsError, match="copy is in notebooks, which is copied: name a folder elsewhere"):
+        write_copy(ROOT / "notebooks" / "copy")
     monkeypatch.setattr("publish.student.without_solutions", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_copy(tmp_path / "copy")

@@ -322,7 +322,7 @@ def test_slow_tokenizer_is_read():
     assert found.sentence_b_start == 6
     wanted = own_weights(bert, input_ids=ids_of(" ".join(found.tokens)))
     torch.testing.assert_close(found.weights, wanted, atol=1e-6, rtol=0)
-    sides, _ = read_two_sides(sharp_model("bart", TWO_SIDES["bart"]), Spoken(), "w5", "w6")
+    sides = read_two_sides(sharp_model("bart", TWO_SIDES["bart"]), Spoken(), "w5", "w6")
     assert (sides["encoder_tokens"], sides["decoder_tokens"]) == (["w1", "w5", "w1"], ["w1", "w36", "w1"])
 
 

@@ -215,9 +215,10 @@ def words_file(folder, rows, name="words.conll"):
 
 
 def laid_out(layout: str, labels=None) -> list[str]:
-    """The rows of PEOPLE with these columns between tabs: w, a word; l, its label; n, its number; and others as is."""
+    """The rows of PEOPLE in columns between tabs: w, a word; l, its label; n, its number; part, one in each text."""
     rows = [row.split() for row in PEOPLE]
     named = [{"w": row[0], "l": (labels or {}).get(row[1], row[1]), "n": n} for n, row in enumerate(rows) if row]
+    named = [name | {"part": "train" if name["n"] < 4 else "dev"} for name in named]
     filled = iter(["\t".join(layout.format(**name, low=name["w"].lower()).split()) for name in named])
     return [next(filled) if row else "" for row in rows]
 
@@ -241,6 +242,9 @@ PLAIN, BARE, SPAN = {"B-PER": "PER"}, {"B-PER": "B"}, {"B-PER": "PER[1]", "O": "
     ("{w} {l} en", PLAIN, "columns 1 and 2"),
     ("{w} {l} f{n}", BARE, "columns 1 and 2"),
     ("{w} {l} f{n}", {"B-PER": "b_per", "O": "o"}, "columns 1 and 2"),
+    ("{w} {l} ann{n}", PLAIN, "columns 1 and 2"),  # the label O is in one column
+    ("{w} {l} {part}", {"B-PER": "NNP", "O": "XX"}, "columns 1 and 2"),  # one value in each text
+    ("{n},3 {w} {l}", None, "columns 2 and 3"),  # commas in each row, too
 ])  # fmt: skip
 def test_words_and_labels_are_found_by_content(tmp_path, layout, labels, columns):
     found = read_words(words_file(tmp_path, laid_out(layout, labels)))
@@ -315,6 +319,7 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
     (["0,5", "0,25"], "measurements"), (["−1", "-0.5", "+1"], "measurements"), (["1e-05", "0.1"], "measurements"),
     (["80 %", "9 %", "100 %"], "measurements"), (["3.5/5", "4/5"], "measurements"),
     (["€3.20", "€ 4", "5.10 €"], "measurements"), (["1 star", "2.5 stars"], "measurements"),
+    (["4.5 out of 5", "4 out of 5"], "measurements"), (["1.234,56", "USD 5.50", "1.5k", "2.5 kg"], "measurements"),
     (["1 star", "2 stars", "5 stars"], None), ([str(year) for year in range(1990, 2001)], "measurements"),
     ([str(rating) for rating in range(1, 11)], None), (["1.0", "2.0", "3.0"], None), (["1,0", "2,0", "3,0"], None),
     (["1/5", "2/5", "3/5"], None), (["v1.5", "2.5"], None), (["0,1,2", "0", "1", "2"], "several"),

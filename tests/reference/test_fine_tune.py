@@ -277,13 +277,19 @@ def test_rows_are_counted_and_multiline_rows_reported(tmp_path, run, refused):
     assert "own.csv cannot be read ('" in refused(*common)
 
 
-def test_loss_that_is_not_finite_ends_with_message(tmp_path, own, refused, monkeypatch):
-    def fit(*arguments, **options):
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_loss_that_is_not_finite_ends_with_message(tmp_path, own, refused, monkeypatch, epochs):
+    """The best epoch before it is saved."""
+
+    def fit(*arguments, validate, **options):
+        for _ in range(epochs):
+            validate()
         raise FloatingPointError("the loss is nan at step 4")
 
     monkeypatch.setattr(fine_tune, "fit", fit)
-    folder = saved(tmp_path / "model", ["pos", "neg"])
-    assert "the loss is nan at step 4" in refused("--data", own, "--checkpoint", folder)
+    folder, new = saved(tmp_path / "model", ["pos", "neg"]), tmp_path / "new"
+    assert "the loss is nan at step 4" in refused("--data", own, "--checkpoint", folder, "--save", new)
+    assert new.exists() == (epochs > 0)
 
 
 def fact_table(folder: Path, rows: list[str]) -> Path:

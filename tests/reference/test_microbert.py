@@ -87,7 +87,8 @@ def own_tokenizer(**parts) -> dict:
 
 
 def modules(*kinds: str) -> list[dict]:
-    return [{"type": f"sentence_transformers.models.{kind}", "path": kind[:9]} for kind in kinds]
+    paths = ["", *(f"{number}_{kind}" for number, kind in enumerate(kinds[1:], start=1))]
+    return [{"type": f"sentence_transformers.models.{k}", "path": p} for k, p in zip(kinds, paths, strict=True)]
 
 
 @pytest.mark.parametrize(("file", "changes", "words"), [
@@ -103,8 +104,11 @@ def modules(*kinds: str) -> list[dict]:
     ("tokenizer.json", own_tokenizer(model={"max_input_chars_per_word": 9}), "{'max_input_chars_per_word': 9}"),
     ("1_Pooling/config.json", {"pooling_mode": "cls"}, "{'pooling_mode': 'cls'}"),
     ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "{'pooling': 'pooling_mode_cls_token'}"),
-    ("modules.json", modules("Transformer", "Pooling", "Dense"), "{'kinds': 'TransformerPoolingDense'"),
+    ("modules.json", modules("Transformer", "Pooling", "Dense", "Normalize"), "{'kinds': 'TransformerPoolingDense'"),
     ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "{'default_prompt_name': 'query'}"),
+    ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, "{'similarity_fn_name': 'dot'}"),
+    ("config_sentence_transformers.json", {"truncate_dim": 4}, "{'truncate_dim': 4}"),
+    ("config_sentence_transformers.json", {"model_type": "SparseEncoder"}, "{'sparse': True}"),
     ("adapter_config.json", {"peft_type": "LORA"}, "{'peft_type': 'LORA'}"),
     ("model.safetensors", None, "usage: python microbert.py"),
     ("config.json", None, "usage: python microbert.py"),
@@ -127,18 +131,18 @@ def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes,
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("limit", [None, 8])
+@pytest.mark.parametrize("limit", ["", "sentence_bert_config max_seq_length", "tokenizer_config model_max_length"])
 def test_microbert_cuts_texts_as_embed(tmp_path, limit):
     torch.manual_seed(0)
     encoder = TransformerForMaskedLM(BertConfig(**TINY, initializer_range=0.3)).eval()
     encoder.save(tmp_path, tiny_tokenizer())
     if limit:
-        (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit}))
-        rows = zip(modules("Transformer", "Pooling"), ("", "1_Pooling"), strict=True)
-        (tmp_path / "modules.json").write_text(json.dumps([row | {"path": path} for row, path in rows]))
+        file, name = limit.split()
+        (tmp_path / f"{file}.json").write_text(json.dumps({name: 8}))
+        (tmp_path / "modules.json").write_text(json.dumps(modules("Transformer", "Pooling")))
     found, encoder = microbert.Checkpoint(tmp_path), TransformerEncoder.from_checkpoint(tmp_path)
     texts = ["a b c " * 9, "b c a d e f a"]
-    assert len(microbert.token_ids(texts[0], found)) == (limit or TINY["max_position_embeddings"])
+    assert len(microbert.token_ids(texts[0], found)) == (8 if limit else TINY["max_position_embeddings"])
     ours = torch.tensor([microbert.embed(text, found) for text in texts])
     theirs = embed(texts, encoder, WordPieceTokenizer.from_checkpoint(tmp_path))
     torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)

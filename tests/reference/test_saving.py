@@ -533,10 +533,11 @@ def is_saved(path, *_) -> bool:
 FILE_SYSTEMS = {
     "no locks (ENOSYS)": lambda: [refusing(fcntl, "flock", errno.ENOSYS)],
     "no locks left (ENOLCK)": lambda: [refusing(fcntl, "flock", errno.ENOLCK)],
-    "locks not supported (EOPNOTSUPP)": lambda: [refusing(fcntl, "flock", errno.EOPNOTSUPP)],
+    "each file is locked (EAGAIN)": lambda: [refusing(fcntl, "flock", errno.EAGAIN)],
     "no permissions (EPERM)": lambda: [refusing(os, "chmod", errno.EPERM), refusing(os, "fchmod", errno.EPERM)],
     "no permissions (ENOTSUP)": lambda: [refusing(os, "chmod", errno.ENOTSUP)],
     "no fsync (EINVAL)": lambda: [refusing(os, "fsync", errno.EINVAL)],
+    "no fsync (ENOTTY)": lambda: [refusing(os, "fsync", errno.ENOTTY)],
     "a lower layer (EXDEV)": lambda: [refusing(os, "rename", errno.EXDEV, is_saved)],
     "an object store (EIO)": lambda: [
         refusing(os, name, errno.EIO, lambda source, *_: Path(source).is_dir()) for name in ("rename", "replace")
@@ -606,7 +607,8 @@ def test_copy_that_fails_keeps_the_new_model_and_names_it(tmp_path, copied):
     assert f"; what was to be saved is in {kept})" in str(raised.value)
     assert saved_number(kept) == 2
     assert names(tmp_path) == ["model", kept.parent.name]
-    with pytest.raises(ValueError, match=r"model is not a checkpoint, because it has no config\.json"):
+    staging_path(tmp_path / "model").mkdir()  # as after a kill
+    with pytest.raises(ValueError, match=rf"model is not a checkpoint, because it has no config\.json: use {kept}"):
         saved_number(tmp_path / "model")
 
 

@@ -191,7 +191,9 @@ def test_spans_keep_class_names_without_scheme():
     assert spans(["U-PER", "U-PER"], ["B-PER", "O", "U-PER"]) == {("PER", 0, 1), ("PER", 1, 2)}
 
 
-@pytest.mark.parametrize("label", ["b-per", "B_PER", "b_per", "B.PER", "B", "PER-B", "PER_B", "per.B"])
+@pytest.mark.parametrize(
+    "label", ["b-per", "B_PER", "b_per", "B.PER", "B", "PER-B", "PER_B", "per.B", "B/PER", "B–PER", "B PER"]
+)
 def test_spans_read_other_spellings(label):
     names = [label, label.replace("b", "i").replace("B", "I"), "o" if label.islower() else "O"]
     labels = [names[0], names[1], names[0], names[2]]

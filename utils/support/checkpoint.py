@@ -105,7 +105,7 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
             )
         return embedded_folder()
     folder = as_path(name)
-    if not (folder / CONFIG).is_file() and staging_path(folder).exists():
+    if not (folder / CONFIG).is_file() and staging_path(folder).exists() and not unsaved_configs(folder):
         raise OSError(f"{folder} is being saved, or its saving was killed: wait for its end, or save there again")
     if folder.is_file():
         raise ValueError(f"{folder} is a file: name the folder of the checkpoint")
@@ -164,7 +164,7 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
     """Return a checkpoint's configuration; ValueError for another family and for settings that are not supported."""
     folder, (kind, check, remedy) = checkpoint_folder(checkpoint), FAMILIES[family]
     check_holds_model(folder, remedy)
-    with wrap_read_errors(folder / CONFIG):
+    with wrap_read_errors(folder / CONFIG, ": correct it, or download or save it again"):
         settings = json.loads((folder / CONFIG).read_text("utf-8"))
         found = settings.get("model_type")
     if found is None:
@@ -194,19 +194,32 @@ def missing_sizes(config) -> str:
 
 
 def check_holds_model(folder: Path, remedy: str = REMEDY) -> None:
-    """Raise ValueError for an adapter, and without config.json; the error names the checkpoints in subfolders."""
+    """Raise ValueError for an adapter, and without config.json; the error names checkpoints in or next to it."""
     if (folder / ADAPTER).is_file():
         raise ValueError(
             f"{folder} holds an adapter ({ADAPTER}), which is not applied here: merge it into its model "
             "(merge_and_unload), and save that in a new folder"
         )
+    links = [name for name in (CONFIG, WEIGHTS, *TOKENIZER_FILES) if (folder / name).is_symlink()]
+    if broken := [name for name in links if not (folder / name).exists()]:
+        raise ValueError(
+            f"{folder / broken[0]} is a link to a file that does not exist: copy the folder with its links followed, "
+            "as cp -rL does, or download it again"
+        )
     if (folder / CONFIG).is_file():
         return
     # scripts/pretrain.py, sentence-transformers and the Hub's cache (snapshots/…) have it in a subfolder
     paths = [path for pattern in ("*", "*/*") for path in sorted(folder.glob(f"{pattern}/{CONFIG}"))]
+    paths = unsaved_configs(folder) or paths
     inner = [str(path.parent) for path in paths if b'"model_type"' in path.read_bytes()]
     remedy = f"use {' or '.join(inner)}" if 0 < len(inner) < 4 else remedy
     raise ValueError(f"{folder} is not a checkpoint, because it has no {CONFIG}: {remedy}")
+
+
+def unsaved_configs(folder: Path) -> list[Path]:
+    """Return the configurations of whole models whose copying into a folder was stopped: see `swap`."""
+    paths = [path / folder.name / CONFIG for path in sorted(folder.parent.glob("unsaved-*"))]
+    return [path for path in paths if path.is_file()]
 
 
 def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:

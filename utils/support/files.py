@@ -16,8 +16,8 @@ from safetensors import SafetensorError
 
 KINDS = {"a file": stat.S_ISREG, "a folder": stat.S_ISDIR, "a symbolic link": stat.S_ISLNK}
 LOCK_TIMEOUT = 60  # seconds for another program to finish saving
-# what a system answers that has no fsync, as some network drives
-NO_FSYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES)
+# what fsync answers if content is lost; it has many answers where there is no fsync, as on some network drives
+CONTENT_LOST = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def as_path(path: str | os.PathLike) -> Path:
@@ -175,7 +175,7 @@ def raise_problem(path: Path, problem: str) -> None:
 
 def staging_path(path: Path) -> Path:
     """Return the path of the hidden folder."""
-    return path.with_name(f".saving-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}")
+    return path.parent / f".saving-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}"
 
 
 def clear(staging: Path, path: Path) -> None:
@@ -192,16 +192,11 @@ def locked(file: Path, problem: str, timeout: float = 0) -> Iterator[None]:
 
     Where the file system has no locks, as some of NFS, Lustre and FUSE, the existence of a file is the lock.
     """
-    for lock in (FileLock(file, timeout), SoftFileLock(f"{file}-soft", timeout)):
-        try:
-            with warnings.catch_warnings(action="ignore", category=UserWarning):  # about a system without locks
-                lock.acquire()
-            break
-        except Timeout as error:
-            raise OSError(problem) from error
-        except (NotImplementedError, OSError):
-            if isinstance(lock, SoftFileLock):
-                raise
+    lock = FileLock(file, timeout) if has_locks(file.parent) else SoftFileLock(f"{file}-soft", timeout)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise OSError(problem) from error
     try:
         yield
     finally:
@@ -210,11 +205,20 @@ def locked(file: Path, problem: str, timeout: float = 0) -> Iterator[None]:
         lock.release()
 
 
+def has_locks(folder: Path) -> bool:
+    """Return whether files can be locked in a folder: some systems refuse it, or answer that each is locked already."""
+    own = tempfile.TemporaryDirectory(prefix=".saving-", dir=folder, ignore_cleanup_errors=True)
+    warned = warnings.catch_warnings(action="ignore", category=UserWarning)
+    with suppress(NotImplementedError, OSError), own as name, warned, FileLock(Path(name, "lock"), 0) as lock:
+        return not isinstance(lock, SoftFileLock)  # which filelock may put in its place
+    return False
+
+
 def flush(path: Path) -> None:
     """Wait until a file is on the disk, so that it is not renamed before its content is written."""
     try:
         with path.open("rb+") as file:
             os.fsync(file.fileno())
     except OSError as error:
-        if error.errno not in NO_FSYNC:
+        if error.errno in CONTENT_LOST:
             raise

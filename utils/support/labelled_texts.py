@@ -13,8 +13,12 @@ from utils.support.tables import check_filled, count_missing, holds_json, plain_
 
 Text = TypeVar("Text")
 SHOP_EMAILS = DATA / "shop_emails.csv"
-# a label such as 4.5, 4,5, −1, 1e-05, 80 %, 4/5, €3.20 or 4 stars
-NUMBER = re.compile(r"(?:[€$£] ?)?([+−–-]?\d*[.,]?\d+(?:e[+-]?\d+)?)(?: ?[%‰€$£★]| ?stars?|/\d+)?", re.IGNORECASE)
+# a label such as 4.5, 4,5, −1, 1e-05, 1.234,56, 80 %, 4/5, €3.20, 4 stars or 4 out of 5
+NUMBER = re.compile(
+    r"(?:[€$£¥] ?|(?-i:[A-Z]{3}) )?([+−–-]?\d*(?:[.,]\d{3})*[.,]?\d+(?:e[+-]?\d+)?)"
+    r"(?: ?(?:[%‰€$£¥★°]|[a-z]{2,8}|k|m))?(?:(?:/| of | out of )\d+)?",
+    re.IGNORECASE,
+)
 
 
 class SplitDataset(NamedTuple):
@@ -89,7 +93,9 @@ def sorted_names(names: Collection[str]) -> tuple[str, ...]:
 def as_numbers(names: Collection[str]) -> list[float]:
     """Return the labels as numbers, or an empty list unless all are."""
     matches = [*map(NUMBER.fullmatch, names)]
-    numbers = (re.sub("[−–]", "-", match[1]).replace(",", ".") for match in matches if match)
+    # a point is what is last, and other commas and points are between thousands
+    plain = (re.sub("[.,](?=.*[.,])", "", match[1]).replace(",", ".") for match in matches if match)
+    numbers = (re.sub("[−–]", "-", number) for number in plain)
     return [*map(float, numbers)] if all(matches) else []
 
 

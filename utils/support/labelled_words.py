@@ -13,7 +13,7 @@ from utils.support.scores import LABEL, kinds_of
 from utils.support.tables import holds_json, plain_file
 
 BLANK = " \t\r\n"  # separates words; a no-break space does not
-MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}  # between columns, the most likely first
+MARKS = {"\t": "tabs", ",": "commas", ";": "semicolons", " ": "spaces"}  # between columns, the most likely first
 WORD_COLUMN = re.compile(r"(\w+[_ ])?(word|token|form|text)s?([_ ]\w+)?", re.IGNORECASE)
 LABEL_COLUMN = re.compile(
     r"(\w+[_ -])?(labels?|tags?|class(es)?|ner|[ux]?pos|bio|bilou|iob2?|entity|entities)([_ -]\w+)?", re.IGNORECASE
@@ -106,7 +106,7 @@ def word_texts(path: Path) -> tuple[list[WordText], str]:
         check_fields(row, line, columns, mark)
     if columns == 10 and all(NUMBER.fullmatch(row[0]) for text in texts for _, row in text):
         raise ValueError("it has the ten columns of CoNLL-U: keep two, the word and its label, with a tab between them")
-    first, last = word_and_label_columns([row for text in texts for _, row in text]) if texts else (0, 1)
+    first, last = word_and_label_columns([[row for _, row in text] for text in texts]) if texts else (0, 1)
     texts = [[word_and_label(row[first], row[last], line) for line, row in text] for text in texts]
     return texts, "" if mark in ",;" else f"columns {first + 1} and {last + 1}, between {MARKS[mark]}"
 
@@ -128,13 +128,16 @@ def without_comments(
     )
 
 
-def word_and_label_columns(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
+def word_and_label_columns(texts: Sequence[Sequence[Sequence[str]]]) -> tuple[int, int]:
     """Return the indices of the columns with words and with labels; ValueError if two could be one of them."""
+    rows = [row for text in texts for row in text]
     columns = [*zip(*(rows[1:] or rows), strict=True)]  # without a header
     kinds = {index: found for index, column in enumerate(columns) if (found := kinds_of({*column}))}
     others = [index for index in range(len(columns)) if index not in kinds]
     first = word_column(columns, others) if len(columns) > 2 else min(others, default=0)
-    return first, label_column(columns, kinds, [index for index in range(len(columns)) if index != first])
+    others = [index for index in range(len(columns)) if index != first]
+    of_words = [index for index in others if any(len({row[index] for row in text}) > 1 for text in texts[1:])]
+    return first, label_column(columns, kinds, of_words or others)
 
 
 def word_column(columns: Sequence[Sequence[str]], others: Sequence[int]) -> int:
@@ -159,15 +162,15 @@ def word_column(columns: Sequence[Sequence[str]], others: Sequence[int]) -> int:
 
 
 def label_column(columns: Sequence[Sequence[str]], kinds: Mapping[int, set[str]], others: Sequence[int]) -> int:
-    """Return the one of these other columns with the labels: the last, unless only an earlier one has such as B-PER.
+    """Return the one of these other columns with the labels: the last, unless only an earlier one has B-PER or O.
 
     Positions, shares and columns with one value are no labels. ValueError if two columns have labels of the same kinds,
     as nested entities have, and for labels of whole spans.
     """
     classes = [index for index in others if len({*columns[index]}) > 1 and not are_positions(columns[index])]
     chosen = max(classes or others)
-    if kinds and chosen not in kinds and "O" not in columns[chosen]:
-        chosen = max(kinds)
+    if chosen not in kinds and "O" not in columns[chosen]:
+        chosen = max(kinds or [index for index in others if "O" in columns[index]], default=chosen)
     if rivals := [index for index in kinds if index != chosen and kinds[index] & kinds.get(chosen, set())]:
         both = " and ".join(str(index + 1) for index in sorted([*rivals, chosen]))
         raise ValueError(f"its columns {both} all have labels such as B-{min(kinds[chosen])}: keep one of them")

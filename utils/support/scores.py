@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 BILOU = str.maketrans("LUM", "ESI")  # the prefixes of other schemes (last, unit, middle) as those of BIOES
 LABEL = re.compile(r"(?P<prefix>[BIESLUM])-(?P<kind>.+)")
-SUFFIXED = re.compile(r"(?P<kind>.+)[-_:.](?P<prefix>[BIESLUM])")  # such as PER_B
+SUFFIXED = re.compile(r"(?P<kind>.+)[\W_](?P<prefix>[BIESLUM])")  # such as PER_B
 OTHER_SPELLINGS = (
-    re.compile(r"(?P<prefix>[BIESLUM])[-_:.]?(?P<kind>)", re.IGNORECASE),  # without a type
-    re.compile(r"(?P<prefix>[BIESLUM])[-_:.](?P<kind>.+)", re.IGNORECASE),  # such as B_PER and b-per
+    re.compile(r"(?P<prefix>[BIESLUM])[\W_]?(?P<kind>)", re.IGNORECASE),  # without a type
+    re.compile(r"(?P<prefix>[BIESLUM])[\W_](?P<kind>.+)", re.IGNORECASE),  # such as B_PER, b-per and B/PER
     SUFFIXED,
 )
 

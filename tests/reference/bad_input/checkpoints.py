@@ -1,5 +1,6 @@
 """A checkpoint: its settings, its weights and its tokenizer."""
 
+import contextlib
 import json
 import math
 import os
@@ -125,6 +126,12 @@ def cast(dtype: torch.dtype):
 def put(name: str, *shape: int):
     """Return a change that replaces a weight by ones of this shape."""
     return lambda weights: weights.update({name: torch.ones(shape)})
+
+
+def from_inside(folder: Path):
+    (folder / "config.json").unlink()
+    with contextlib.chdir(folder):
+        return load(Path())
 
 
 def without_pooler(weights: dict) -> None:
@@ -331,6 +338,11 @@ SETTINGS = [
     *((f"`{name}: {value!r}`, which says how a program used it", loads(alter("config.json", **{name: value})))
       for name, value in RUNTIME_SETTINGS),
     ("a folder without config.json", lambda folder: (folder / "config.json").unlink() or load(folder),
+     ValueError, "is not a checkpoint, because it has no config.json: use the embedded", EMBEDDED),
+    ("a link to weights that were not copied", lambda folder: (
+        (folder / "model.safetensors").unlink(), (folder / "model.safetensors").symlink_to("blobs"), load(folder)),
+     ValueError, "model.safetensors is a link to a file that does not exist: copy the folder with its links", EMBEDDED),
+    ("the current folder, `.`, without config.json", from_inside,
      ValueError, "is not a checkpoint, because it has no config.json: use the embedded", EMBEDDED),
     ("a name that is neither a folder nor on the Hub", lambda folder: load(folder / "nowhere"),
      OSError, "is not a local folder and could not be downloaded", EMBEDDED),
