@@ -21,6 +21,7 @@ CHECK = re.compile(r"""\bcheck\(\s*["']([\d.]+)["']""")
 # magics that only measure, but hide the code in their cell or line from Python
 CELL_MAGIC = re.compile(r"\A\s*%%(?:time|timeit|capture|prun)\b.*")
 LINE_MAGIC = re.compile(r"^([ \t]*)%(?:time|timeit|prun|memit)\b[ \t]*(?:-\w+(?:[ \t]+\d+)?[ \t]+)*", re.MULTILINE)
+WRITTEN = re.compile(r"\A\s*%%(?:write)?file\s+(?:-a\s+|--append\s+)?(\w+)\.py\s*$", re.MULTILINE)  # a module
 MODULES = {"torch", "nn", "F", "np", "plt", "math", "random"}  # a call of one of their functions changes no name
 PROVIDED = {*dir(builtins), "get_ipython", "display", "__name__"}  # by Python and IPython
 MIN_LINES = 3  # shorter functions are often the same by chance
@@ -65,7 +66,10 @@ class Cell:
 
     @cached_property
     def changed(self) -> set[str]:
-        """Return the names that it binds, sets a part of, or calls a method of: `x = 1`, `x.y = 1`, `x.add(1)`."""
+        """Return the names that it binds, sets a part of, calls a method of, or writes as a module.
+
+        Such as `x = 1`, `x.y = 1`, `x.add(1)`, `%%writefile x.py`.
+        """
         names = set()
         for node in ast.walk(ast.parse(self.python)):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -79,7 +83,15 @@ class Cell:
                 names.add(part.id)
         symbols = self.tables[0].get_symbols()
         bound = {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
-        return bound | names - MODULES
+        return bound | names - MODULES - PROVIDED | {*WRITTEN.findall(self.source)}
+
+    @cached_property
+    def imported(self) -> set[str]:
+        """Return the modules that it imports, which another cell may have written."""
+        nodes = [*ast.walk(ast.parse(self.python))]
+        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+        return {name.partition(".")[0] for name in names}
 
 
 def read_cells(path: Path) -> list[Cell]:
@@ -128,7 +140,7 @@ def steps_to_run(original: Sequence[Cell], handed_in: Sequence[Cell], answers: d
     for index, (number, cell) in reversed(list(enumerate(steps))):
         if index < 2 or cell is answers.get(number) or cell.changed & wanted:
             needed.insert(0, (number, cell))
-            wanted |= cell.used
+            wanted |= cell.used | cell.imported
     known = {name for _, cell in steps for name in cell.changed} | PROVIDED
     if all(cell.used <= known for cell in answers.values()):
         return needed

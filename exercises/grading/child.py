@@ -42,6 +42,7 @@ def work(original: Path, hand_in: Path, without: list[str], results: Path) -> No
     folder = results.with_name("work")
     folder.mkdir()
     os.chdir(folder)
+    sys.path.insert(0, str(folder))  # as in a notebook, for what %%writefile writes
     tempfile.tempdir = os.environ["IPYTHONDIR"] = str(folder)
     for standard in (0, 1, 2):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)

@@ -174,12 +174,13 @@ def test_odd_file_names_are_graded(hostile):
 def test_steps_are_what_answers_need():
     needed = ["y = 1", "x = []", "x.append(y)", "x[0] = 2", "def f(): return x"]
     others = ["torch.add(x)", "z = x", "def h(): x = 1", "print(y)"]
-    given = [Cell("", text, at) for at, text in enumerate(["one", "two", *needed, *others, "check('3.4', f)", "x = 3"])]
-    answer = Cell("", "def g():\n    return f()\n\ncheck('3.4', g)", 1)
-    steps = steps_to_run(given, [Cell("", "%%time\nq = 1"), answer], {"3.4": answer})
-    assert [cell.source for number, cell in steps if not number] == ["one", "two", *needed]
-    assert steps[-1] == ("3.4", answer)
-    assert [cell.source for _, cell in steps_to_run(given, [], {})] == ["one", "two"]
+    given = [Cell("", text, at) for at, text in enumerate(["check = 1", "two", *needed, *others, "check('3.4', f)", "x = 3"])]
+    answer = Cell("", "from mine import q\ndef g():\n    return f()\n\ncheck('3.4', g)", 1)
+    written = [Cell("", f"%%writefile {name}.py\nq = 1") for name in ("mine", "other")]
+    steps = steps_to_run(given, [Cell("", "%%time\nq = 1"), *written, answer], {"3.4": answer})
+    assert [cell.source for number, cell in steps if not number] == ["check = 1", "two", *needed]
+    assert [cell for number, cell in steps if number] == [written[0], answer]
+    assert [cell.source for _, cell in steps_to_run(given, [], {})] == ["check = 1", "two"]
 
 
 def test_measuring_magics_are_removed(tmp_path):
