@@ -10,6 +10,8 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path as Line
 
+from utils.support.colours import LIGHT
+
 WIDTH, ABOVE = 860, 120  # pixels, of which 100 are an inch
 SIDES = {"start": "left", "middle": "center", "end": "right"}
 
@@ -29,7 +31,7 @@ def draw_png(svg: str, headline: str, lines: str) -> bytes:
     axes.set_axis_off()
     write = {"parse_math": False, "family": "DejaVu Sans"}
     axes.text(20, 36 - ABOVE, headline, fontsize=min(19, 950 / len(headline)), **write)
-    axes.text(20, 54 - ABOVE, textwrap.fill(lines, 108), fontsize=10, color="#333", va="top", **write)
+    axes.text(20, 54 - ABOVE, textwrap.fill(lines, 108), fontsize=10, color=LIGHT["ink"], va="top", **write)
     for element in root:
         kind, at = element.tag.rpartition("}")[2], element.attrib
         if kind == "rect":
@@ -39,7 +41,7 @@ def draw_png(svg: str, headline: str, lines: str) -> bytes:
             axes.add_patch(FancyBboxPatch((x, y), wide, high, edgecolor=at.get("stroke", "none"), ls=dashes, **style))
         elif kind == "path":
             axes.add_patch(
-                FancyArrowPatch(path=Line(corners(at["d"])), arrowstyle="-|>", mutation_scale=9, color="#333")
+                FancyArrowPatch(path=Line(corners(at["d"])), arrowstyle="-|>", mutation_scale=9, color=LIGHT["ink"])
             )
         elif kind == "text":
             style = {"ha": SIDES[at["text-anchor"]], "fontsize": 0.72 * float(at["font-size"]), "color": at["fill"]}

@@ -180,7 +180,9 @@ HOLD = """\
 import sys, time
 from pathlib import Path
 from utils.support.files import locked
-with locked(Path(sys.argv[1], ".run.lock"), "held"):
+folder = Path(sys.argv[1])
+folder.mkdir(exist_ok=True)
+with locked(folder / ".run.lock", "held"):
     print("locked", flush=True)
     time.sleep(600)
 """

@@ -75,6 +75,7 @@ def graded(tmp_path_factory) -> dict[str, reports.Row]:
     paths += [
         *honest(folder, NUMBERS),
         hand_in(folder / "partly.ipynb", PARTLY),
+        hand_in(folder / "empty.ipynb", {}),
         hand_in(folder / "both wrong.ipynb", BOTH_WRONG, short=False),
         *(hand_in(folder / f"{name}.ipynb", cells, short=False) for name, (cells, _) in FOLLOWING.items()),
         hand_in(folder / "theirs.ipynb", {"3.4": "from utils.attention import causal_mask as f\ncheck('3.4', f)"}),
@@ -174,7 +175,8 @@ def test_odd_file_names_are_graded(hostile):
 def test_steps_are_what_answers_need():
     needed = ["y = 1", "x = []", "x.append(y)", "x[0] = 2", "def f(): return x"]
     others = ["torch.add(x)", "z = x", "def h(): x = 1", "print(y)"]
-    given = [Cell("", text, at) for at, text in enumerate(["check = 1", "two", *needed, *others, "check('3.4', f)", "x = 3"])]
+    original = ["check = 1", "two", *needed, *others, "check('3.4', f)", "x = 3"]
+    given = [Cell("", text, at) for at, text in enumerate(original)]
     answer = Cell("", "from mine import q\ndef g():\n    return f()\n\ncheck('3.4', g)", 1)
     written = [Cell("", f"%%writefile {name}.py\nq = 1") for name in ("mine", "other")]
     steps = steps_to_run(given, [Cell("", "%%time\nq = 1"), *written, answer], {"3.4": answer})

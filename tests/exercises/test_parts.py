@@ -212,11 +212,7 @@ def run_cells(folder, *cells: str) -> str:
     """What cells of a notebook print, run as a kernel runs them."""
     code = "from IPython.core.interactiveshell import InteractiveShell as Shell\nshell = Shell.instance()\n"
     code += "\n".join(f"shell.run_cell({cell!r}, store_history=True)" for cell in cells)
-    variables = os.environ | {
-        "MINE": str(parts.folder),
-        "PYTHONPATH": str(ROOT),
-        "IPYTHONDIR": str(parts.folder / "ipython"),
-    }
+    variables = os.environ | {"MINE": str(folder), "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder / "ipython")}
     done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
     return done.stdout
 
