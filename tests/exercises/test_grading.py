@@ -417,7 +417,7 @@ def test_command_writes_table_csv_and_letters(short, tmp_path, monkeypatch, caps
 def test_ctrl_c_saves_what_is_graded(short, tmp_path):
     table = tmp_path / "grades.csv"
     hand_in(tmp_path / "right.ipynb", RIGHT)
-    hand_in(tmp_path / "sleeps.ipynb", RIGHT | {"3.4": f"import time\ntime.sleep(999)\n{RIGHT['3.4']}"})
+    hand_in(tmp_path / "sleeps.ipynb", RIGHT | {"3.1": f"import time\ntime.sleep(999)\n{RIGHT['3.1']}"})
     files = [str(short), str(tmp_path / "right.ipynb"), str(tmp_path / "sleeps.ipynb")]
     command = [sys.executable, "-m", "exercises", "grade", *files, "--csv", str(table), "--processes", "1"]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
