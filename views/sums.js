@@ -121,8 +121,8 @@ function paintSums() {
     svg.addEventListener("keydown", moveMark);
   }
   svg.replaceChildren();
-  const total = totalOf(products, weights),
-    high = TOP + ROW * (right.length + (total && !place.narrow)) + 4;
+  const total = place.narrow || place.zoom > 1 ? 0 : totalOf(products, weights), // no row for it there
+    high = TOP + ROW * (right.length + (total > 0)) + 4;
   set(svg, {
     width: place.width * place.zoom,
     height: high * place.zoom,
@@ -153,7 +153,7 @@ function paintSums() {
   const scale = (place.end - place.blocks) / (most - least),
     x = (number) => place.blocks + (number - least) * scale;
   add(svg, "path", { class: "zero", d: `M${x(0)} ${TOP - 6}V${row(right.length)}` });
-  if (total && !place.narrow) {
+  if (total) {
     const y = row(right.length) + 21;
     text(place.exp, y, `sum ${brief(total)}`, { ...end, class: "soft" });
     text(place.width, y, format(1), { ...end, class: "soft" });
