@@ -54,6 +54,6 @@ if __name__ == "__main__":
                     getattr(page.locator(selector), what)(position={"x": 10, "y": 10})
                 else:
                     page.locator(selector).evaluate(MARK, [int(pixels) for pixels in what.split()])
-            low = page.locator("#vis text, #vis .ground, #vis rect.detail").evaluate_all(BOTTOM)
+            low = page.locator("#vis text:not(.soft), #vis .ground, #vis rect.detail").evaluate_all(BOTTOM)
             shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": low + 8})
             (IMAGES / f"07_{name}_view.png").write_bytes(reduce_colours(shot, 256))
