@@ -192,8 +192,9 @@ if __name__ == "__main__":
     write_file(RECORD, json.dumps(chosen))  # the steps read it
     rows = list(map(split_words, review_sentences()))
     chosen["compared neighbours"] = write_answers(compare_neighbours(rows, chosen["open"] + chosen["held"]))
-    chosen["answers"] = {name: write_answers(answers(part)) for name, part in steps().items()}
-    chosen["six layers, unchosen"] = write_answers(answers(steps()["06"], "unchosen"))
+    parts = steps()
+    chosen["answers"] = {name: write_answers(answers(part)) for name, part in parts.items()}
+    chosen["six layers, unchosen"] = write_answers(answers(parts["06"], "unchosen"))
     write_file(RECORD, json.dumps(chosen) + "\n")
     for name, found in chosen["answers"].items():
         print(f"{RUNGS[name]}: {found.count('1') + found.count('h') / 2:g} of {len(found)}")
