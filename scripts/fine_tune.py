@@ -29,7 +29,7 @@ from processes import add_up, check_common_options, exit_on_error, new_parser, s
 from utils.classifier import TransformerForSequenceClassification
 from utils.statistics import wilson_interval
 from utils.support.batches import evaluation_mode, sorted_batches
-from utils.support.checkpoint import CONFIG, load_config, read_weights
+from utils.support.checkpoint import CONFIG, Checkpoint
 from utils.support.checks import check_size
 from utils.support.datasets import SENTIMENTS, Examples, reviews
 from utils.support.labelled_texts import doubts_about, read_labelled, spelled_alike
@@ -221,7 +221,7 @@ def task_of(options: argparse.Namespace) -> type[TextLabels | WordLabels]:
 
 
 def starting_model(
-    kind: type[SavedModel], checkpoint: str | None, names: Sequence[str]
+    kind: type[SavedModel], checkpoint: Checkpoint, names: Sequence[str]
 ) -> tuple[SavedModel, list[str], str]:
     """Return the model to train, its classes, and a line about its classification head.
 
@@ -229,21 +229,22 @@ def starting_model(
     without names get those of the data: integers below the number of classes are their ids, other names are taken in
     order. ValueError for a classification head whose kind the configuration does not name.
     """
-    config = load_config(checkpoint)
-    if kind.architecture not in (config.architectures or ()):
-        reason = other_head(config, read_weights(checkpoint), kind.architecture)
-        head = f"Classification head: new and untrained, because {config.name_or_path} has {reason}"
-        return kind.from_checkpoint(checkpoint, len(names)), list(names), head
-    model = kind.from_checkpoint(checkpoint)
-    found = class_names(config)
-    classes = name_classes(found, names)
-    if not set(names) <= set(classes):
-        raise ValueError(
-            f"{config.name_or_path} has the classes {', '.join(classes)}, but the data has {', '.join(names)}: "
-            "choose another checkpoint, or data with these classes"
-        )
-    head = f"Classification head: from {config.name_or_path}, with the classes {', '.join(classes)}"
-    return model, classes, head if classes == found else f"{head} in this order, as the checkpoint does not name them"
+    config = checkpoint.config
+    if kind.architecture in (config.architectures or ()):
+        found, new_classes = class_names(config), None
+        classes = name_classes(found, names)
+        if not set(names) <= set(classes):
+            raise ValueError(
+                f"{checkpoint.name} has the classes {', '.join(classes)}, but the data has {', '.join(names)}: "
+                "choose another checkpoint, or data with these classes"
+            )
+        head = f"from {checkpoint.name}, with the classes {', '.join(classes)}"
+        head += " in this order, as the checkpoint does not name them" * (classes != found)
+    else:
+        classes, new_classes = list(names), len(names)
+        reason = other_head(config, checkpoint.weights, kind.architecture)
+        head = f"new and untrained, because {checkpoint.name} has {reason}"
+    return kind.from_checkpoint(checkpoint, new_classes), classes, f"Classification head: {head}"
 
 
 def other_head(config: BertConfig, weights: Iterable[str], architecture: str) -> str:
@@ -327,8 +328,9 @@ class FineTuning:
         self.options, self.task, self.validated = options, task_of(options)(options), []
         self.accelerator = start(options.cpu)
         torch.manual_seed(options.seed)
-        self.model, self.classes, head = starting_model(self.task.kind, options.checkpoint, self.task.names)
-        self.tokenizer = WordPieceTokenizer.from_checkpoint(options.checkpoint)
+        checkpoint = Checkpoint(options.checkpoint)
+        self.model, self.classes, head = starting_model(self.task.kind, checkpoint, self.task.names)
+        self.tokenizer = WordPieceTokenizer.from_checkpoint(checkpoint)
         self.save(dry_run=True)
         self.task.encode(self.model, self.tokenizer, self.classes)
         train, *others = self.task.rows
@@ -348,13 +350,18 @@ class FineTuning:
             self.model,
             self.plan,
             loss=lambda batch: add_up(self.task.loss(parallel, 0, share(batch, self.accelerator)), self.accelerator),
-            validate=lambda: self.validated.append(self.evaluate(1)) or self.validated[-1],
+            validate=self.validate,
             learning_rate=self.options.learning_rate,
             quiet=not self.accelerator.is_main_process,
         )
         # Evaluate in float32, the precision in which the model is saved.
         self.accelerator.unwrap_model(parallel, keep_fp32_wrapper=False)
         return history
+
+    def validate(self) -> Evaluation:
+        """Evaluate the model on the validation split, and remember the result, for a training that is interrupted."""
+        self.validated.append(self.evaluate(1))
+        return self.validated[-1]
 
     @torch.no_grad()
     def evaluate(self, split: int) -> Evaluation:

@@ -13,6 +13,7 @@ from transformers import BertConfig, BertModel, pipeline
 import fine_tune
 from tests.helpers import TINY, names, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
+from utils.support.checkpoint import Checkpoint
 from utils.support.datasets import Examples
 from utils.support.labelled_texts import sorted_names
 from utils.support.labelled_words import read_words
@@ -165,7 +166,7 @@ def test_both_lists_of_class_names_are_read(tmp_path, own, run, refused):
 def test_classes_of_data_are_found_in_model(tmp_path, labels, names, classes):
     model = TransformerForSequenceClassification(BertConfig(**TINY, num_labels=len(labels or range(12))))
     model.save(tmp_path / "model", tiny_tokenizer(), labels)
-    arguments = TransformerForSequenceClassification, str(tmp_path / "model"), sorted_names(names)
+    arguments = TransformerForSequenceClassification, Checkpoint(tmp_path / "model"), sorted_names(names)
     if classes is None:
         with pytest.raises(ValueError, match=r"has the classes LABEL_0, .*, but the data has 10, 2, LABEL_3"):
             fine_tune.starting_model(*arguments)

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,6 +139,69 @@ def download(name: str) -> Path:
 # Reading
 
 
+class Checkpoint:
+    """A checkpoint: its folder, and configuration, weights and tokenizer, each read when it is first needed, and once.
+
+    ValueError if another program has replaced the folder between the first and the last part.
+    """
+
+    def __init__(self, checkpoint: str | Path | None = None, family: str = "bert"):
+        """Find the folder; OSError if there is none and it cannot be downloaded."""
+        self.name, self.folder, self.family = checkpoint_name(checkpoint), checkpoint_folder(checkpoint), family
+        self.version = version_of(self.folder)
+
+    @cached_property
+    def config(self) -> BertConfig | ModernBertConfig:
+        """The configuration; ValueError for another family and for settings that are not supported."""
+        with self.unchanged():
+            config = read_config(self.folder, self.family)
+        config.name_or_path = self.name
+        return config
+
+    @cached_property
+    def weights(self) -> dict[str, Tensor]:
+        """All weights by their current official names, without the prefix of a model with a head."""
+        with self.unchanged():
+            return read_weights(self.folder)
+
+    @cached_property
+    def tokenizer(self):
+        """The official tokenizer (in Rust); ValueError if its vocabulary is not the model's."""
+        return read_tokenizer(self.folder, self.config.vocab_size)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Raise ValueError if the folder is not the one that was found."""
+        try:
+            yield
+        finally:
+            if version_of(self.folder) != self.version:
+                raise ValueError(f"{self.folder} was saved again while it was being read: load it again")
+
+
+def open_checkpoint(checkpoint: str | Path | Checkpoint | None = None, family: str = "bert") -> Checkpoint:
+    """Return a checkpoint that is open already, or open the one of this name or folder."""
+    return checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint, family)
+
+
+def load_config(checkpoint: str | Path | Checkpoint | None = None) -> BertConfig:
+    """Return a checkpoint's configuration; ValueError for settings that are not supported."""
+    return open_checkpoint(checkpoint).config
+
+
+def load_tokenizer(checkpoint: str | Path | Checkpoint | None = None):
+    """Load the official tokenizer of a checkpoint (in Rust); ValueError if its vocabulary is not the model's."""
+    return open_checkpoint(checkpoint).tokenizer
+
+
+def read_checkpoint(
+    checkpoint: str | Path | Checkpoint | None = None, family: str = "bert"
+) -> tuple[BertConfig | ModernBertConfig, dict[str, Tensor]]:
+    """Return the configuration and the weights of a checkpoint."""
+    checkpoint = open_checkpoint(checkpoint, family)
+    return checkpoint.config, checkpoint.weights
+
+
 @contextmanager
 def wrap_read_errors(what: Path | str, remedy: str = ": download or save it again") -> Iterator[None]:
     """Turn any read error into a ValueError that names the file and a remedy, which a library's reason may not need."""
@@ -160,9 +223,9 @@ def is_encoder_weight(name: str) -> bool:
     return name.startswith(("embeddings.", "encoder.")) and not name.endswith(BUFFERS)
 
 
-def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConfig | ModernBertConfig:
-    """Return a checkpoint's configuration; ValueError for another family and for settings that are not supported."""
-    folder, (kind, check, remedy) = checkpoint_folder(checkpoint), FAMILIES[family]
+def read_config(folder: Path, family: str) -> BertConfig | ModernBertConfig:
+    """Return the configuration in a folder; ValueError for another family and for settings that are not supported."""
+    kind, check, remedy = FAMILIES[family]
     check_holds_model(folder, remedy)
     with wrap_read_errors(folder / CONFIG, ": correct it, or download or save it again"):
         settings = json.loads((folder / CONFIG).read_text("utf-8"))
@@ -181,7 +244,6 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
             if not settings.get("id2label"):
                 config.id2label = {class_id: name for name, class_id in config.label2id.items()}
     check(config)
-    config.name_or_path = checkpoint_name(checkpoint)
     return config
 
 
@@ -222,37 +284,21 @@ def unsaved_configs(folder: Path) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
-    """Return all weights of a checkpoint by their current official names, without the prefix of a model with a head.
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Return all weights in a folder by their current official names, without the prefix of a model with a head.
 
     ValueError for pickled or damaged weights, and for a weight that occurs twice.
     """
     weights = {}
-    for path in weight_files(checkpoint_folder(checkpoint)):
+    for path in weight_files(folder):
         with wrap_read_errors(path):
             stored = load_file(path)
         for name, weight in stored.items():
             if canonical_name(name) in weights:
                 raise ValueError(f"{path} contains {name} a second time: save the model again")
             weights[canonical_name(name)] = weight
-    check_names(checkpoint_folder(checkpoint), weights)
+    check_names(folder, weights)
     return weights
-
-
-def read_checkpoint(
-    checkpoint: str | None = None, family: str = "bert"
-) -> tuple[BertConfig | ModernBertConfig, dict[str, Tensor]]:
-    """Return the configuration and the weights of a checkpoint; see `load_config` and `read_weights`.
-
-    ValueError if another program has replaced the folder meanwhile.
-    """
-    folder = checkpoint_folder(checkpoint)
-    before = version_of(folder)
-    try:
-        return load_config(checkpoint, family), read_weights(checkpoint)
-    finally:
-        if version_of(folder) != before:
-            raise ValueError(f"{folder} was saved again while it was being read: load it again")
 
 
 def version_of(folder: Path) -> tuple[int, int] | None:
@@ -361,10 +407,11 @@ def load_reference_model(checkpoint: str | None = None) -> "BertModel":
     """
     from transformers import BertModel  # here, because it takes as long as importing torch
 
-    folder, config = checkpoint_folder(checkpoint), load_config(checkpoint)
-    weight_files(folder)  # raises for pickles
-    model = load_official(folder, BertModel, config=config, use_safetensors=True)
-    model.config.name_or_path = checkpoint_name(checkpoint)
+    checkpoint = open_checkpoint(checkpoint)
+    config = checkpoint.config
+    weight_files(checkpoint.folder)  # raises for pickles
+    model = load_official(checkpoint.folder, BertModel, config=config, use_safetensors=True)
+    model.config.name_or_path = checkpoint.name
     return model.float().eval()
 
 
@@ -403,19 +450,18 @@ def normalizer_settings(tokenizer: Tokenizer) -> dict[str, bool]:
     return settings | {"tokenize_chinese_chars": bert.get("handle_chinese_chars", True)}
 
 
-def load_tokenizer(checkpoint: str | None = None):
-    """Load the official tokenizer of a checkpoint (in Rust); ValueError if its vocabulary is not the model's.
+def read_tokenizer(folder: Path, vocab_size: int):
+    """Load the official tokenizer in a folder (in Rust); ValueError if its vocabulary is not the model's.
 
     Also for one that truncates the beginning of texts.
     """
-    folder = checkpoint_folder(checkpoint)
-    config, tokenizer = load_config(checkpoint), load_official_tokenizer(folder)
+    tokenizer = load_official_tokenizer(folder)
     if not any((folder / name).is_file() for name in VOCABULARIES):
         raise ValueError(f"{folder} has no {' or '.join(VOCABULARIES)}: save the tokenizer of the model there, too")
     model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
     if model is not None and type(model).__name__ != "WordPiece":
         raise ValueError(f"{folder} has a {type(model).__name__} model, not BERT's WordPiece: {TOKENIZER_REMEDY}")
-    check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
+    check_vocabulary_size(tokenizer.get_vocab(), vocab_size)
     check_case(folder, tokenizer)
     if tokenizer.truncation_side != "right":
         raise ValueError(
@@ -448,7 +494,8 @@ def check_case(folder: Path, tokenizer) -> None:
 def exit_without_checkpoint() -> None:
     """Exit with the reason unless the checkpoint can be loaded; `make lab` calls it before it starts Jupyter."""
     try:
-        load_tokenizer()
-        weight_files(checkpoint_folder())
+        checkpoint = Checkpoint()
+        checkpoint.tokenizer  # noqa: B018 - reads it
+        weight_files(checkpoint.folder)
     except (OSError, ValueError) as error:
         raise SystemExit(f"CHECKPOINT={checkpoint_name()}: {error}") from None

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 
 import torch
@@ -15,10 +16,10 @@ from utils.support.checkpoint import (
     RUNTIME_SETTINGS,
     TOKENIZER_FILES,
     WEIGHTS,
+    Checkpoint,
     canonical_name,
-    checkpoint_folder,
     load_tokenizer,
-    read_checkpoint,
+    open_checkpoint,
 )
 from utils.support.checks import check_finite_weights, check_names, check_vocabulary_size, check_weights, raise_if_any
 from utils.support.files import check_destination, copy_mode, raise_problem, replacement
@@ -36,14 +37,15 @@ class SavedModel(nn.Module):
     checkpoint: str | None = None  # the folder that it was loaded from, which has its vocabulary
 
     @classmethod
-    def from_checkpoint(cls, checkpoint: str | None = None, num_labels: int | None = None):
+    def from_checkpoint(cls, checkpoint: str | Path | Checkpoint | None = None, num_labels: int | None = None):
         """Return the saved model in evaluation mode; with `num_labels`, its last layer is new and untrained.
 
         The encoder, and the pooler if there is one, come from the checkpoint in either case. The pooler of the embedded
         checkpoint was never trained (notebook 08). ValueError for a checkpoint without a last layer, unless
         `num_labels` is given.
         """
-        config, weights = read_checkpoint(checkpoint)
+        checkpoint = open_checkpoint(checkpoint)
+        config, weights = deepcopy(checkpoint.config), checkpoint.weights
         heads = {canonical_name(theirs): ours for theirs, ours in HEADS[cls.architecture].items()}
         pretrained = {canonical_name(name) for name in HEADS[cls.architecture] if name.startswith("bert.")}
         if num_labels is not None:  # the configuration describes the classes of the old layer
@@ -65,7 +67,7 @@ class SavedModel(nn.Module):
                     check_weights(stored, part.state_dict())
                     check_finite_weights(stored)
                     part.load_state_dict(stored)
-        model.checkpoint = str(checkpoint_folder(checkpoint))
+        model.checkpoint = str(checkpoint.folder)
         return model.eval()
 
     def save(
