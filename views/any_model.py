@@ -6,13 +6,16 @@ interface, after rotation and with the layer's own scale, and are used only if t
 
 import inspect
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from views.inputs import check_weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -92,10 +95,21 @@ class Call(NamedTuple):
     weights: Tensor  # (1, A, S, S)
 
 
-CALLS: list[Call] = []  # of `record_attention`, one per layer
+class Layers(NamedTuple):
+    """What L layers of A heads compute for S tokens; only the weights, if nothing else is read."""
+
+    weights: Tensor  # (L, A, S, S)
+    queries: Tensor | None = None  # (L, A, S, D)
+    keys: Tensor | None = None  # (L, A, S, D)
+    values: Tensor | None = None  # (L, A, S, D)
+    hidden: Tensor | None = None  # (L, A, S, S) or (L, 1, S, S), True where a mask hides a token
+    outputs: Sequence[nn.Module] = ()  # the linear layer after attention, where it is found
 
 
-class NotPlainSoftmax(Exception):  # noqa: N818 - `read_neurons` catches it and reports the reason
+CALLS: dict[int, list[Call]] = {}  # of `record_attention`, by the thread that reads, one per layer
+
+
+class NotPlainSoftmax(Exception):  # noqa: N818 - its callers catch it and report the reason
     """A layer's weights depend on more than the softmax of its queries and keys; the message gives the reason."""
 
 
@@ -159,15 +173,24 @@ def read_weights(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> dict[st
                 f"{max(shapes)}), but a view can only draw layers of the same shape"
             )
         check_positions(model, inputs, kind, *shapes)
-    return {kind: torch.cat([layer.float() for layer in layers]) for kind, layers in weights.items()}
+    weights = {kind: torch.cat([layer.float() for layer in layers]) for kind, layers in weights.items()}
+    for each in weights.values():
+        check_weights(each, f"the attention of a {family_of(model)}")
+    return weights
 
 
 def record_attention(module, query, key, value, attention_mask=None, scaling=None, **kwargs) -> tuple[Tensor, Tensor]:
-    """Compute attention as transformers' attention functions do, and record queries, keys, mask and weights.
+    """Compute attention as transformers' attention functions do, and record its inputs and weights.
 
     Queries are recorded times scale · √D, so that q · k / √D is the model's score for any scale. Keys that several
-    heads share (grouped queries) are repeated for each head.
+    heads share (grouped queries) are repeated for each head. In threads that do not read, the model's own function is
+    called.
     """
+    calls = CALLS.get(get_ident())
+    if calls is None:
+        sources = (sys.modules[kind.__module__] for kind in type(module).__mro__)
+        eager = next(source.eager_attention_forward for source in sources if hasattr(source, "eager_attention_forward"))
+        return eager(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     for name, reason in EXTRA_TERMS.items():
         if kwargs.get(name) is not None:
             raise NotPlainSoftmax(reason)
@@ -177,7 +200,7 @@ def record_attention(module, query, key, value, attention_mask=None, scaling=Non
     scores = query @ key.mT * scaling  # (B, A, S, T)
     mask = scores.new_zeros(1) if attention_mask is None else attention_mask[..., : key.size(2)]
     weights = (scores + mask).softmax(dim=-1, dtype=torch.float).to(query.dtype)
-    CALLS.append(Call(query * (scaling * D**0.5), key, value, mask.expand_as(scores), weights))
+    calls.append(Call(query * (scaling * D**0.5), key, value, mask.expand_as(scores), weights))
     return (weights @ value).transpose(1, 2).contiguous(), weights
 
 
@@ -191,37 +214,50 @@ def register() -> None:
     AttentionMaskInterface.register(RECORDER, eager_mask)
 
 
-def read_neurons(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return queries and keys (L, A, S, D), after rotation, the model's weights (L, A, S, S), and where it masks.
+def record_calls(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> tuple[list[Call], list[nn.Module]]:
+    """Run a model, and return its calls of attention, and the first linear layer that gets the result of each."""
+    thread, calls, outputs = get_ident(), [], []
 
-    ValueError unless the model's weights are the softmax of its queries and keys, as a neuron view shows them.
-    """
-    weights, family = read_weights(model, inputs)["all"], family_of(model)
-    instead = "use head_view or model_view"
+    def look(module: nn.Module, arguments: tuple, _) -> None:
+        if get_ident() != thread or len(calls) <= len(outputs) or not arguments:
+            return
+        mixed = (calls[-1].weights @ calls[-1].value).transpose(1, 2).flatten(2)
+        if arguments[0].shape == mixed.shape and torch.equal(arguments[0], mixed):
+            outputs.append(module)
+
     register()
-    CALLS.clear()
+    CALLS[thread] = calls
+    hooks = [module.register_forward_hook(look) for module in model.modules() if isinstance(module, nn.Linear)]
     try:
         with use_attention(model, RECORDER):
             model(**inputs)
-        found = list(CALLS)
     except NotPlainSoftmax as reason:
-        raise ValueError(f"neuron_view needs plain softmax attention, but {family} {reason}: {instead}") from None
+        raise NotPlainSoftmax(f"{family_of(model)} {reason}") from None
     finally:
-        CALLS.clear()
-    if len(found) != len(weights):
-        raise ValueError(
-            f"the queries and keys of a {family} cannot be read: {len(found)} of its {len(weights)} layers use the "
-            f"attention interface of transformers: {instead}"
+        del CALLS[thread]
+        for hook in hooks:
+            hook.remove()
+    return calls, outputs
+
+
+def read_neurons(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> Layers:
+    """Return the model's weights, and its queries, keys and values after rotation.
+
+    NotPlainSoftmax unless the weights are the softmax of queries and keys.
+    """
+    weights, family = read_weights(model, inputs)["all"], family_of(model)
+    calls, outputs = record_calls(model, inputs)
+    if len(calls) != len(weights):
+        raise NotPlainSoftmax(
+            f"the queries and keys of a {family} cannot be read: {len(calls)} of its {len(weights)} layers use the "
+            "attention interface of transformers"
         )
-    if len(sizes := {call.query.size(-1) for call in found}) > 1:
-        raise ValueError(f"the heads of a {family} differ in their size D, {sorted(sizes)}: {instead}")
-    queries, keys, _, masks, recorded = (
-        torch.cat([part.float() for part in parts]) for parts in zip(*found, strict=True)
+    if len(sizes := {call.query.size(-1) for call in calls}) > 1:
+        raise NotPlainSoftmax(f"the heads of a {family} differ in their size D, {sorted(sizes)}")
+    queries, keys, values, masks, recorded = (
+        torch.cat([part.float() for part in parts]) for parts in zip(*calls, strict=True)
     )
     difference = (recorded - weights).abs().max().item()
     if not difference <= (1e-5 if next(model.parameters()).dtype in (torch.float, torch.double) else 1e-2):
-        raise ValueError(
-            f"neuron_view needs plain softmax attention, but the weights of {family} differ from it by "
-            f"{difference:.2g}: {instead}"
-        )
-    return queries, keys, weights, masks < -1e4  # a mask adds the smallest number of the dtype
+        raise NotPlainSoftmax(f"the weights of {family} differ from it by {difference:.2g}")
+    return Layers(weights, queries, keys, values, masks < -1e4, outputs)  # a mask adds the dtype's smallest number

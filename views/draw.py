@@ -200,7 +200,7 @@ def neuron_view(
     [layer], [head] = check_indices("layer", [layer or 0], L), check_indices("head", [head or 0], A)
     tokens = heads_read.tokens
     panel = {
-        "attn": pack_with_mask(heads_read.weights, heads_read.hidden),
+        "attn": pack_numbers(heads_read.weights, heads_read.hidden & (heads_read.weights == 0)),
         "queries": pack_numbers(heads_read.queries),
         "keys": pack_numbers(heads_read.keys),
         "left_text": tokens,
@@ -237,16 +237,6 @@ def refuse(view: str, given: Collection[str], known: Collection[str] = ()) -> No
     if unknown := sorted(set(given) - set(known)):
         reason = REFUSED[view].get(unknown[0], "")
         raise TypeError(f"{view}() got an unexpected keyword argument '{unknown[0]}'" + (reason and f": {reason}"))
-
-
-def pack_with_mask(weights: Tensor, hidden: Tensor | None) -> dict:
-    """Pack weights (L, A, S, S), marking masked tokens.
-
-    If `hidden` is None, a token counts as masked where all heads of a layer have the weight 0.
-    """
-    if hidden is None:
-        hidden = (weights == 0).all(dim=1, keepdim=True)
-    return pack_numbers(weights, hidden.expand_as(weights) & (weights == 0))
 
 
 class ViewInput(NamedTuple):

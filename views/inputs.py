@@ -120,14 +120,22 @@ def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Te
             f"[layer[i : i + 1] for layer in {argument}] for text i, without its padding"
         )
     weights = torch.cat([layer.detach().cpu().double() for layer in layers])
+    check_weights(weights, argument)
+    return weights
+
+
+def check_weights(weights: Tensor, argument: str = "attention") -> None:
+    """Raise ValueError, naming the `argument`, for numbers that are not attention weights."""
     if not weights.isfinite().all():
-        raise ValueError(f"{argument} holds nan or inf: look for a row of the attention mask that is all 0")
+        raise ValueError(
+            f"{argument} holds nan or inf: look for a row of the attention mask that is all 0, or for nan among the "
+            "model's weights"
+        )
     if weights.min() < 0 or weights.max() > 1.001:  # half precision rounds
         raise ValueError(
             f"{argument} holds numbers from {weights.min():.2f} to {weights.max():.2f}, but weights are between 0 and "
             "1: pass the output of softmax, from a model after model.eval()"
         )
-    return weights
 
 
 def prettify(token: str) -> str:

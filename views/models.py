@@ -1,20 +1,30 @@
 """Read tokens, queries, keys and attention weights from a model and its text."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from utils.attention import MultiHeadAttention
-from utils.encoder import TransformerEncoder
 from utils.support.batches import CHANGING, device_of, evaluation_mode
 from utils.support.checks import check_tokenizer, has_rows_for, vocabulary_of
-from views.any_model import accepted, family_of, has_two_sides, is_official, read_neurons, read_weights, takes
-from views.inputs import prettify
+from views.any_model import (
+    Layers,
+    NotPlainSoftmax,
+    accepted,
+    family_of,
+    has_two_sides,
+    is_official,
+    read_neurons,
+    read_weights,
+    takes,
+)
+from views.inputs import check_weights, prettify
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -43,15 +53,17 @@ class Text(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """The attention of a model on a text or pair of S tokens, for each of L layers and A heads."""
+    """The attention of a model on a text or pair of S tokens; the last six fields are those of `Layers`."""
 
     tokens: list[str]
     sentence_b_start: int | None
-    queries: Tensor | None  # (L, A, S, D); None if only the weights are read
-    keys: Tensor | None  # (L, A, S, D)
-    weights: Tensor  # (L, A, S, S)
-    hidden: Tensor | None  # (L, A, S, S), True where a mask hides a token; None as above
     words: list[int]  # index of each token's word
+    weights: Tensor  # (L, A, S, S)
+    queries: Tensor | None
+    keys: Tensor | None
+    values: Tensor | None
+    hidden: Tensor | None
+    outputs: Sequence[nn.Module]
 
 
 def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, neurons: bool = True) -> Heads:
@@ -69,22 +81,29 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
         text = image_patches(model, sentence_a)
     else:
         text = require_tokens("sentence_a", tokenize_for_view(model, tokenizer, sentence_a, sentence_b))
-    hidden = None
     with inference(model):
-        inputs = {name: tensor.to(device_of(model)) for name, tensor in text.inputs.items()}
-        if isinstance(model, TransformerEncoder):
-            queries, keys, weights = read_encoder(model, inputs)
-        elif is_series_model(model):
-            queries, keys, weights = read_series_model(model, inputs)
-        elif neurons:
-            queries, keys, weights, hidden = read_neurons(model, inputs)
-        else:
-            queries, keys, weights = None, None, read_weights(model, inputs)["all"]
+        try:
+            layers = read_layers(model, on_device(model, text.inputs), neurons=neurons)
+        except NotPlainSoftmax as reason:
+            remedy = "use head_view or model_view"
+            raise ValueError(f"neuron_view needs plain softmax attention, but {reason}: {remedy}") from None
     tokens, words = text.tokens, text.words
     if isinstance(sentence_a, Tensor):
-        tokens = tokens_before_patches(model, weights.size(-1) - len(tokens)) + tokens
+        tokens = tokens_before_patches(model, layers.weights.size(-1) - len(tokens)) + tokens
         words = [*range(len(tokens))]
-    return Heads(tokens, text.sentence_b_start, queries, keys, weights, hidden, words)
+    return Heads(tokens, text.sentence_b_start, words, *layers)
+
+
+def read_layers(model, inputs: dict[str, Tensor], *, neurons: bool = True) -> Layers:
+    """Return what each layer of a model computes in attention, in float32; NotPlainSoftmax as for `read_neurons`."""
+    if is_series_model(model):
+        return read_series_model(model, inputs)
+    return read_neurons(model, inputs) if neurons else Layers(read_weights(model, inputs)["all"])
+
+
+def on_device(model, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the inputs on the model's device."""
+    return {name: tensor.to(device_of(model)) for name, tensor in inputs.items()}
 
 
 def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str | None) -> dict[str, list | dict]:
@@ -97,7 +116,7 @@ def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str
     )
     inputs = read.inputs | {"decoder_input_ids": written.inputs["input_ids"]}
     with inference(model):
-        given = read_weights(model, {name: ids.to(device_of(model)) for name, ids in inputs.items()})
+        given = read_weights(model, on_device(model, inputs))
     sides = {f"{kind}_attention": weights.split(1) for kind, weights in given.items()}
     sides |= {"encoder_tokens": read.tokens, "decoder_tokens": written.tokens}
     return sides | {"words": {"encoder": read.words, "decoder": written.words}}
@@ -107,7 +126,7 @@ def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str
 def inference(model) -> Iterator[None]:
     """Evaluation mode without gradients, in one thread at a time; the mode is restored afterwards.
 
-    Reading changes the model and what it calls: its attention, its hooks, `any_model.CALLS`.
+    Reading changes the attention and the hooks of the model.
     """
     with CHANGING, evaluation_mode(model), torch.no_grad():
         yield
@@ -317,32 +336,24 @@ def tokens_before_patches(model, count: int) -> list[str]:
     return ["[CLS]", *(f"[{number}]" for number in range(1, count))] if count else []
 
 
-def read_encoder(encoder: TransformerEncoder, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return queries and keys (L, A, S, D) and weights (L, A, S, S) from the output of our encoder."""
-    output = encoder(**inputs, output_attentions=True, output_queries_keys=True)
-    return torch.cat(output.queries), torch.cat(output.keys), torch.cat(output.attentions)
+def read_series_model(model: nn.Module, inputs: dict[str, Tensor]) -> Layers:
+    """Return what the layers of a model of the series compute, from the states that this thread gives them."""
+    thread, states = get_ident(), []
 
+    def keep(_, arguments: tuple) -> None:
+        if get_ident() == thread:
+            states.append(arguments[0])
 
-def read_series_model(model: nn.Module, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the same from another model of the series, whose self-attention is recorded."""
-    found, own = [], [layer.attention for layer in model.layers]
-
-    def remembering(attention: MultiHeadAttention):
-        project = attention.project
-
-        def run(hidden_states):
-            query, key, value = project(hidden_states)
-            found.append((query, key))
-            return query, key, value
-
-        return run
-
+    hooks = [layer.register_forward_pre_hook(keep) for layer in model.layers]
     try:
-        for attention in own:
-            attention.project = remembering(attention)
-        output = model(**inputs, output_attentions=True)
+        weights = torch.cat(model(**inputs, output_attentions=True).attentions).float()
     finally:
-        for attention in own:
-            attention.__dict__.pop("project", None)
-    queries, keys = (torch.cat([pair[part] for pair in found]) for part in (0, 1))
-    return queries, keys, torch.cat(output.attentions)
+        for hook in hooks:
+            hook.remove()
+    check_weights(weights, f"the attention of a {family_of(model)}")
+    projected = [
+        layer.attention.project(layer.attention_input(state)) for layer, state in zip(model.layers, states, strict=True)
+    ]
+    queries, keys, values = (torch.cat(parts).float() for parts in zip(*projected, strict=True))
+    hidden = (weights == 0).all(dim=1, keepdim=True)  # by all heads of a layer
+    return Layers(weights, queries, keys, values, hidden, [layer.attention.output for layer in model.layers])

@@ -7,20 +7,19 @@ import torch
 from torch import Tensor, nn
 
 from utils.encoder import TransformerEncoder
-from utils.support.batches import device_of
-from views.any_model import (
-    CALLS,
-    RECORDER,
-    NotPlainSoftmax,
-    family_of,
-    has_two_sides,
-    is_official,
-    register,
-    use_attention,
-)
+from views.any_model import Layers, NotPlainSoftmax, family_of, has_two_sides, is_official
 from views.draw import act
 from views.figures import make_figure, pack
-from views.models import check_model, inference, name_of, require_tokens, tokenize_for_view, unwrap
+from views.models import (
+    check_model,
+    inference,
+    name_of,
+    on_device,
+    read_layers,
+    require_tokens,
+    tokenize_for_view,
+    unwrap,
+)
 from views.page import View, writable
 from views.sentence import index_of_token, quoted
 from views.words import marks_among, merge, words_of
@@ -35,6 +34,7 @@ class Path(NamedTuple):
     names: list[str]
     turns: Tensor  # (W, L + 1, W): how far each word's vector turns after each layer without a word, 1 - cosine
     flows: Tensor | None  # (L, W, W): the share of each word's vector that comes from each; None if it cannot be read
+    unsplit: str  # the reason for that
 
 
 def path_view(
@@ -71,7 +71,8 @@ def path_view(
     most = max(set(range(len(path.names))) - {start}, key=lambda other: (path.names[other] not in marks, last[other]))
     turned = f"{quoted(path.names[most])} turns most of the words, by {last[most]:.2f}"
     layers = path.turns.size(1) - 1
-    kind = name or name_of(model)
+    size = f"{layers} layers on {len(path.names)} words, “{text}”"
+    unsplit = path.unsplit and f"where a vector comes from is not drawn: {path.unsplit}"
     view = make_figure(
         "path_view",
         {
@@ -83,7 +84,7 @@ def path_view(
             "first": start,
         },
         title=f"Without {quoted(path.names[start])}, {turned}",
-        details=", ".join(filter(None, [kind, f"{layers} layers on {len(path.names)} words, “{text}”"])),
+        details=", ".join(filter(None, [name or name_of(model), size, unsplit])),
         keeps="state, () => draw()",
     )
     return act(view, html_action)
@@ -99,7 +100,7 @@ def read_path(model: nn.Module, tokenizer: Callable, text: str) -> Path:
     ids, names = words_of(read.tokens, read.words)
     if not 2 <= len(names) <= MAX_WORDS:
         raise ValueError(f"path_view draws 2 to {MAX_WORDS} words, but the text has {len(names)}: shorten the text")
-    inputs = {name: tensor.to(device_of(model)) for name, tensor in read.inputs.items()}
+    inputs = on_device(model, read.inputs)
     with inference(model):
         states = hidden_states(model, inputs)  # (L + 1, 1, S, H)
         turned = []
@@ -108,12 +109,15 @@ def read_path(model: nn.Module, tokenizer: Callable, text: str) -> Path:
             others = {name: tensor.expand(len(chunk), *tensor.shape[1:]) for name, tensor in inputs.items()}
             changed = hidden_states(model, others | {"input_ids": chunk})
             turned.append(1 - torch.cosine_similarity(changed, states, dim=-1))  # (L + 1, chunk, S)
-        flows = split_layers(model, inputs, states[:, 0])
+        try:
+            flows, unsplit = split_layers(read_layers(model, inputs), states[:, 0]), ""
+        except NotPlainSoftmax as reason:
+            flows, unsplit = None, str(reason)
     turns = torch.cat(turned, dim=1).transpose(0, 1).double().clamp(min=0)  # (W, L + 1, S)
     pieces = torch.nn.functional.one_hot(torch.tensor(ids)).double()  # (S, W)
     turns = turns @ (pieces / pieces.sum(dim=0))
     flows = None if flows is None else merge(flows.double(), ids, ids)
-    return Path([writable(one) for one in names], turns, flows)
+    return Path([writable(one) for one in names], turns, flows, unsplit)
 
 
 def kind_of(model: nn.Module) -> str:
@@ -140,71 +144,43 @@ def mask_word(input_ids: Tensor, ids: Sequence[int], word: int, mask: int) -> Te
 
 
 def hidden_states(model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
-    """Return the vectors (L + 1, B, S, H) of the embedding and after each layer, in float32."""
+    """Return the vectors (L + 1, B, S, H) of the embedding and after each layer, in float32.
+
+    ValueError for vectors without a direction.
+    """
     options = {"output_hidden_states": True} | ({"return_dict": True} if is_official(model) else {})
     states = model(**inputs, **options).hidden_states
-    return torch.stack([state.float() for state in states]).cpu()
+    states = torch.stack([state.float() for state in states]).cpu()
+    lengths = states.norm(dim=-1)
+    if (wrong := ~(lengths.isfinite() & (lengths > 0))).any():
+        layer, *rest = wrong.nonzero()[0].tolist()
+        raise ValueError(
+            f"after layer {layer} of a {kind_of(model)}, a vector has the length {lengths[layer, *rest]:.0f}, so it "
+            "has no direction: load trained weights without nan"
+        )
+    return states
 
 
-def split_layers(model: nn.Module, inputs: dict[str, Tensor], states: Tensor) -> Tensor | None:
-    """Return the share (L, S, S) of each token's vector that each token gives it; None if a layer cannot be split.
+def split_layers(layers: Layers, states: Tensor) -> Tensor:
+    """Return the share (L, S, S) of each token's vector that each token gives it.
 
     `states` (L + 1, S, H) are the vectors between the layers. The sum of attention and residual is split: what a token
-    gives is its values, weighted and projected; the token itself also gives its residual.
+    gives is its values, weighted and projected; the token itself also gives its residual. NotPlainSoftmax if a layer
+    cannot be split.
     """
-    calls = read_ours(model, inputs, states) if isinstance(model, TransformerEncoder) else read_calls(model, inputs)
-    if len(calls) != len(states) - 1:
-        return None
     shares = []
-    for (weights, values, project), before in zip(calls, states[:-1], strict=True):
+    if len(layers.outputs) != len(layers.weights):
+        raise NotPlainSoftmax("no linear layer follows its attention")
+    parts_of_layers = zip(layers.weights.cpu(), layers.values.cpu(), layers.outputs, states[:-1], strict=True)
+    for weights, values, output, before in parts_of_layers:
         A, S, D = values.shape
-        projection = project.weight.float().cpu().view(-1, A, D)
+        projection = output.weight.float().cpu().view(-1, A, D)
         if projection.size(0) != before.size(-1):
-            return None
+            raise NotPlainSoftmax("its attention has another size than its residual")
         parts = torch.einsum("aij,jah->ijh", weights, torch.einsum("ajd,had->jah", values, projection))
-        whole = parts.sum(dim=1) + before + (0 if project.bias is None else project.bias.float().cpu())
+        whole = parts.sum(dim=1) + before + (0 if output.bias is None else output.bias.float().cpu())
         parts[range(S), range(S)] += before
         nearer = whole.abs().sum(dim=-1)[:, None] - (whole[:, None] - parts).abs().sum(dim=-1)
         nearer = nearer.clamp(min=0)
         shares.append(nearer / nearer.sum(dim=-1, keepdim=True))
     return torch.stack(shares)
-
-
-def read_ours(model: TransformerEncoder, inputs: dict[str, Tensor], states: Tensor) -> list[tuple]:
-    """Return each layer's weights (A, S, S), values (A, S, D) and output projection, of our encoder."""
-    attentions = model(**inputs, output_attentions=True).attentions
-    found = []
-    for layer, weights, before in zip(model.layers, attentions, states[:-1], strict=True):
-        _, _, values = layer.attention.project(before[None].to(weights))
-        found.append((weights[0].cpu(), values[0].cpu(), layer.attention.output))
-    return found
-
-
-def read_calls(model: nn.Module, inputs: dict[str, Tensor]) -> list[tuple]:
-    """Return the same for a model of transformers whose layers use the library's attention interface, else a part.
-
-    The output projection is the first linear layer that gets what the attention returned.
-    """
-    found = []
-
-    def look(module: nn.Module, arguments: tuple, _) -> None:
-        if len(CALLS) <= len(found) or not arguments:
-            return
-        call = CALLS[-1]
-        mixed = (call.weights @ call.value).transpose(1, 2).flatten(2)
-        if arguments[0].shape == mixed.shape and torch.equal(arguments[0], mixed):
-            found.append((call.weights[0].float().cpu(), call.value[0].float().cpu(), module))
-
-    register()
-    CALLS.clear()
-    hooks = [module.register_forward_hook(look) for module in model.modules() if isinstance(module, nn.Linear)]
-    try:
-        with use_attention(model, RECORDER):
-            model(**inputs)
-    except NotPlainSoftmax:
-        return []
-    finally:
-        CALLS.clear()
-        for hook in hooks:
-            hook.remove()
-    return found

@@ -3,6 +3,8 @@
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Event
 
 import pytest
 import torch
@@ -235,6 +237,42 @@ def test_views_in_threads_have_all_layers(family, tokenizer, threads):
         for side, panel in found["attention"].items():
             torch.testing.assert_close(panel["attn"], wanted[number % 2]["attention"][side]["attn"])
     assert state_of(model) == before
+
+
+@pytest.mark.parametrize("family", ["bert", "gemma2"])
+def test_other_threads_may_call_a_model_that_is_read(family, tokenizer, threads):
+    """They get their own results, also of a model whose queries and keys are refused, and no view counts theirs."""
+    model, done = sharp_model(family, (FAMILIES | {"gemma2": WIDER})[family]), Event()
+    read = read_heads if family == "bert" else partial(read_heads, neurons=False)
+    wanted = read(model, tokenizer, TEXT)
+
+    @torch.no_grad()
+    def states() -> torch.Tensor:
+        return model(ids_of(TEXT)).last_hidden_state
+
+    def call() -> list[torch.Tensor]:
+        found = []
+        while not done.is_set():
+            found.append(states())
+        return found
+
+    callers = [threads.submit(call) for _ in range(2)]
+    try:
+        for _ in range(5):
+            found = read(model, tokenizer, TEXT)
+            torch.testing.assert_close(found.weights, wanted.weights)
+            if family == "bert":
+                torch.testing.assert_close(found.queries, wanted.queries)
+                assert len(found.outputs) == 2
+            else:
+                with pytest.raises(ValueError, match="gemma2 soft-caps its scores"):
+                    neuron_view(model, tokenizer, TEXT)
+    finally:
+        done.set()
+    plain = states()
+    for caller in callers:
+        for found in caller.result():
+            torch.testing.assert_close(found, plain)
 
 
 @pytest.mark.parametrize(("family", "name"), [("bert", "num_hidden_layers"), ("t5", "num_decoder_layers")])

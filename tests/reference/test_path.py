@@ -1,5 +1,7 @@
 """The path view: the same for our encoder and the official one, many families, and what it cannot draw."""
 
+import copy
+
 import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -52,6 +54,30 @@ def test_a_family_whose_layers_cannot_be_split_is_measured(words):
     path = read_path(sharp_model("mpnet", ENCODER), words, "w5 w6 w7 w8")
     assert path.flows is None
     assert path.turns.shape == (4, 3, 4)
+
+
+@pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16, torch.float64])
+def test_path_of_our_encoder_in_any_precision(precision, encoder, tokenizer):
+    exact = read_path(encoder, tokenizer, TEXT)
+    found = read_path(copy.deepcopy(encoder).to(precision), tokenizer, TEXT)
+    torch.testing.assert_close(found.turns, exact.turns, atol=0.05, rtol=0)
+    torch.testing.assert_close(found.flows, exact.flows, atol=0.02, rtol=0)
+
+
+def test_a_path_that_cannot_be_split_says_why(words):
+    view = path_view(sharp_model("mpnet", ENCODER), words, "w5 w6 w7 w8")
+    assert "is not drawn: the queries and keys of a mpnet cannot be read: 0 of its 2 layers" in view.page
+
+
+@pytest.mark.parametrize("official", [False, True])
+def test_vectors_without_a_direction_are_refused(official, words):
+    model = sharp_model("bert", ENCODER) if official else TransformerEncoder(BertConfig(**TINY | {"vocab_size": 100}))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    message = "after layer 0 of a .*, a vector has the length 0, so it has no direction: load trained weights"
+    with pytest.raises(ValueError, match=message):
+        path_view(model, words, "w5 w6")
 
 
 @pytest.mark.parametrize(("case", "message"), [

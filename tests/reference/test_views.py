@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel
 from tests.helpers import TINY, data_of, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
-from views import head_view, inputs, model_view, neuron_view, sentence_view
+from views import head_view, inputs, model_view, neuron_view, path_view, sentence_view
 from views import page as views_page
 
 PAIR = ("I called Ian.", "I got his answering machine.")
@@ -327,6 +327,17 @@ def test_bertvizs_positional_model_type_is_refused_with_a_remedy(encoder, tokeni
 
 
 # Bad input
+
+
+@pytest.mark.parametrize("draw", [head_view, model_view, neuron_view, sentence_view, path_view])
+def test_nan_among_a_models_weights_is_refused(draw, encoder, tokenizer, reference, official_tokenizer):
+    broken = copy.deepcopy(encoder), copy.deepcopy(reference)
+    for model in broken:
+        next(model.parameters()).data.fill_(torch.nan)
+    for model, own in zip(broken, (tokenizer, official_tokenizer), strict=True):
+        with pytest.raises(ValueError, match=r"holds nan or inf: .*nan among the model|length nan, .*: load trained"):
+            draw(model, own, PAIR[0])
+
 
 GOOD = random_attention(2, 3, 4)
 WORDS = ["a", "b", "c", "d"]
