@@ -106,8 +106,10 @@ def on_device(model, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.to(device_of(model)) for name, tensor in inputs.items()}
 
 
-def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str | None) -> dict[str, list | dict]:
-    """Return attentions and tokens of an encoder–decoder, by the names of a view's arguments, and `words` by side."""
+def read_two_sides(
+    model: "PreTrainedModel", tokenizer, source: str, target: str | None = None
+) -> dict[str, list | dict]:
+    """Return attentions and tokens of an encoder–decoder, by the names of a view's arguments, and `words` by tokens."""
     if target is None:
         raise ValueError(f"a {family_of(model)} reads one text and writes another: pass the second as sentence_b")
     read, written = (
@@ -119,7 +121,7 @@ def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str
         given = read_weights(model, on_device(model, inputs))
     sides = {f"{kind}_attention": weights.split(1) for kind, weights in given.items()}
     sides |= {"encoder_tokens": read.tokens, "decoder_tokens": written.tokens}
-    return sides | {"words": {"encoder": read.words, "decoder": written.words}}
+    return sides | {"words": {"encoder_tokens": read.words, "decoder_tokens": written.words}}
 
 
 @contextmanager

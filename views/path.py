@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from utils.encoder import TransformerEncoder
 from views.any_model import Layers, NotPlainSoftmax, family_of, has_two_sides, is_official
-from views.draw import act
+from views.arguments import act
 from views.figures import make_figure, pack
 from views.models import (
     check_model,

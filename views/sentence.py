@@ -11,14 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from utils.support.checks import is_integer
-from views.draw import ViewArguments, act, read_arguments
+from views.arguments import Call, ViewArguments, act, exchange, read_call, read_input
 from views.figures import make_figure, pack
 from views.inputs import check_indices, check_page_size, describe, without_tensors
-from views.models import unwrap
 from views.page import View, writable
 from views.words import Words, merge
 
-MAX_TEXTS = 6  # to exchange, including the first
 LONG = 128  # tokens; the weights of longer texts are rounded
 STEPS, LARGE = 250, 63  # of the square root of a weight
 
@@ -64,16 +62,14 @@ def sentence_view(
         labels: names of the two sides.
         html_action, options: as for `head_view`.
     """
-    positional = model, tokenizer, sentence_a, sentence_b
-    sentences = [read_sentence(positional, options)]
-    for arguments in other_arguments(positional, options, other):
-        own = {name: value for name, value in options.items() if name not in ("attention", "tokens", "name")}
-        sentences.append(check_other(read_sentence(arguments, own), sentences))
+    call = read_call("sentence_view", (model, tokenizer, sentence_a, sentence_b), **options)
+    compared_calls = exchange(call, other)
+    sentences = read_sentences([call, *compared_calls])
     first, is_list = sentences[0], isinstance(other, list) or (isinstance(other, tuple) and len(sentences) > 2)
     L, A, S, _ = first.weights.shape
     check_page_size(torch.empty(len(sentences), L, A, S, S, device="meta"))
     drawn = {mode: align(sentences, mode) for mode in ("pieces", "words")}
-    mode = "words" if options.get("words") else "pieces"
+    mode = "words" if call.whole else "pieces"
     compared = compare(sentences, drawn[mode]) if len(sentences) > 1 and not is_list else None
     start = find_start(first, compared, drawn[mode], token, layer, head)
     title, labels = title_of(sentences, compared, drawn[mode], start), check_labels(labels, sentences)
@@ -118,7 +114,7 @@ class Sentence(NamedTuple):
     words: Words
     layers: list[int]
     name: str | None  # of the model
-    model: int | None  # identity of the model; None for attentions
+    model: nn.Module | None  # None for attentions
 
 
 class Columns(NamedTuple):
@@ -132,9 +128,19 @@ class Columns(NamedTuple):
     names: list[list[str]]
 
 
-def read_sentence(positional: tuple, options: dict) -> Sentence:
-    """Read a sentence from the arguments of a view; ValueError unless it is one text whose weights add up to 1."""
-    read = read_arguments("sentence_view", positional, **options)
+def read_sentences(calls: Sequence[Call]) -> list[Sentence]:
+    """Read the sentences that are compared; ValueError if they are too different or the same."""
+    sentences = []
+    for call in calls:
+        sentence = read_sentence(call)
+        check_other(sentence, sentences)
+        sentences.append(sentence)
+    return sentences
+
+
+def read_sentence(call: Call) -> Sentence:
+    """Read a sentence; ValueError unless it is one text whose weights add up to 1."""
+    read = read_input(call)
     panel = next(iter(read.panels.values()))
     if len(read.panels) > 1 or panel.left_tokens != panel.right_tokens:
         kinds = " and ".join(f"{kind}_attention" for kind in read.panels)
@@ -153,54 +159,22 @@ def read_sentence(positional: tuple, options: dict) -> Sentence:
         )
     ids, names = panel.words[0]
     words = Words(ids, [writable(name) for name in names])
-    source = unwrap(positional[0])
-    model = id(source) if isinstance(source, nn.Module) else None
-    return Sentence(weights, [writable(token) for token in panel.left_tokens], words, read.layers, read.name, model)
+    return Sentence(
+        weights, [writable(token) for token in panel.left_tokens], words, read.layers, read.name, call.model
+    )
 
 
-def other_arguments(positional: tuple, options: dict, other) -> list[tuple]:
-    """Return the positional arguments of each sentence that `other` passes."""
-    source, tokenizer, sentence_a, sentence_b = positional
-    if other is None:
-        return []
-    is_model = isinstance(unwrap(source), nn.Module)
-    second = other if isinstance(other, tuple) else (other, tokenizer)
-    if len(second) == 2 and isinstance(unwrap(second[0]), nn.Module):
-        if not is_model:
-            raise TypeError("with attentions, other must be (attention, tokens), not a model: pass two models, or none")
-        return [(*second, sentence_a, sentence_b)]
-    if not is_model:
-        if not isinstance(other, tuple) or len(other) != 2:
-            raise TypeError(
-                "with attentions, other must be a tuple (attention, tokens) of the second text, got "
-                f"{type(other).__name__}: pass a model and its tokenizer to exchange words by text"
-            )
-        return [(*other, None, None)]
-    texts = [other] if isinstance(other, str) else other
-    if not isinstance(texts, Sequence) or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise TypeError(
-            f"other must be a text, or a list of texts, of at least one word, or a second model, got {other!r:.60}"
-        )
-    if not 1 <= len(texts) < MAX_TEXTS:
-        raise ValueError(f"other must hold 1 to {MAX_TEXTS - 1} texts, got {len(texts)}")
-    return [
-        (source, tokenizer, text, None) if sentence_b is None else (source, tokenizer, sentence_a, text)
-        for text in texts
-    ]
-
-
-def check_other(sentence: Sentence, before: Sequence[Sentence]) -> Sentence:
-    """Return a sentence that can be compared with the first; ValueError if it is too different or the same."""
-    first = before[0]
+def check_other(sentence: Sentence, before: Sequence[Sentence]) -> None:
+    """Raise ValueError for a sentence that cannot be compared with those before: too different or the same."""
+    first = before[0] if before else sentence
     if sentence.weights.shape[:2] != first.weights.shape[:2]:
         sizes = (f"{len(each.layers)} layers × {each.weights.size(1)} heads" for each in (first, sentence))
         raise ValueError(f"other must have as many layers and heads, {next(sizes)}, got {next(sizes)}")
     for earlier in before:
-        same = sentence.model == earlier.model and sentence.tokens == earlier.tokens  # two models may agree
+        same = sentence.model is earlier.model and sentence.tokens == earlier.tokens  # two models may agree
         if same and torch.equal(sentence.weights, earlier.weights):
             text = f"{' '.join(sentence.tokens)!r:.80}"
             raise ValueError(f"other repeats the tokens {text}, with the same weights: exchange a word, or the model")
-    return sentence
 
 
 def check_labels(labels: Sequence[str] | None, sentences: Sequence[Sentence]) -> list[str]:

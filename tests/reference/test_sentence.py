@@ -16,6 +16,7 @@ from utils.support.checkpoint import checkpoint_folder, load_official, load_offi
 from utils.support.datasets import reviews
 from views import sentence, sentence_view
 from views.__main__ import main
+from views.arguments import read_call
 
 TEXT = "The animal didn't cross the street because it was too {}."
 TIRED, WIDE, TINY = (TEXT.format(word) for word in ("tired", "wide", "tiny"))
@@ -98,7 +99,8 @@ def aligned(first: str, *others: str, mode: str = "pieces") -> tuple[list[list[i
     """Align texts of word pieces, with uniform weights: the column of each token, and the names of the columns."""
     split = [text.split() for text in (first, *others)]
     texts = [(torch.full((1, 1, 1, len(words), len(words)), 1 / len(words)), words) for words in split]
-    return sentence.align([sentence.read_sentence((*text, None, None), {}) for text in texts], mode)
+    calls = [read_call("sentence_view", (*text, None, None)) for text in texts]
+    return sentence.align([sentence.read_sentence(call) for call in calls], mode)
 
 
 def test_texts_are_aligned_on_words():
