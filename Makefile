@@ -112,7 +112,7 @@ clean:  ## remove the virtual environment and all caches
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # For contributors and teachers. The Makefile of the student copy ends here.
-.PHONY: lock quick style test test-all compare notebooks sync lint js bench site page slides book pictures rehearse student badges audit colab test-unpinned
+.PHONY: lock quick style test test-all compare notebooks sync lint js bench site page slides pictures rehearse student badges audit colab test-unpinned
 
 lock:  ## regenerate constraints.txt after changing the requirements (ARGS=--upgrade for the newest versions)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -181,9 +181,6 @@ page: $(DEV_INSTALLED)  ## write type_bert.html as one file to build/, which ope
 
 slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB="05 07", NB=evening)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)
-
-book: $(DEV_INSTALLED)  ## write an EPUB and a PDF of the saved notebooks to site/book/ (needs Chromium, and fonts such as Noto for the characters of other scripts)
-	$(BIN)/python -m publish.book $(NB)
 
 pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07, and README's picture of an exercise
 	$(BIN)/python -m publish.annotate

@@ -1,4 +1,4 @@
-"""Publish the series: pages, slides, the book, copies for students, and what they need."""
+"""Publish the series: pages, slides, copies for students, and what they need."""
 
 from utils.support.characters import replace_unprintable
 

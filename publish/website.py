@@ -43,7 +43,7 @@ from utils.support.files import replacement
 BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
 JOBS = 2  # kernels at a time
-OTHER_COMMANDS = {"slides", "book"}  # folders of the site that `make slides` and `make book` write
+OTHER_COMMANDS = {"slides"}  # folders of the site that other commands write
 FOLDED_NAME = re.compile(r"# @title ([^:\n]*)")
 MATHJAX = "tex-svg-full.js"
 MATHJAX_SHA256 = "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published

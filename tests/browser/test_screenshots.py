@@ -3,14 +3,12 @@
 import io
 from contextlib import nullcontext
 
-import nbformat
 import pytest
 from PIL import Image
 
-from publish import book, screenshots
+from publish import screenshots
 from publish.screenshots import DRAWN, screenshotter
 from tests.browser.figure_examples import FIGURES
-from views import mask_painter
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +52,3 @@ def test_the_camera_takes_the_same_picture_twice(browser, monkeypatch):
     picture = Image.open(io.BytesIO(png))
     assert picture.width == 2 * size["width"]
     assert len(picture.getcolors()) <= 128
-
-
-def test_a_book_shows_a_view_that_was_saved_without_a_picture(browser, monkeypatch):
-    monkeypatch.setattr(screenshots, "open_browser", lambda: nullcontext(browser))
-    view = nbformat.v4.new_output("display_data", {"text/html": mask_painter(["a", "b"])._repr_html_()})
-    cell = nbformat.v4.new_code_cell("look()", outputs=[view])
-    (output,) = book.prepare_for_print(nbformat.v4.new_notebook(cells=[cell])).cells[0].outputs
-    assert list(output.data) == [screenshots.PNG]

@@ -151,7 +151,7 @@ def test_images_have_a_digest_and_a_user():
 
 
 def test_npm_packages_are_locked():
-    """Those of pages, tests and the book have their hash in code: see `explorer.npm`."""
+    """Those of pages and tests have their hash in code: see `explorer.npm`."""
     lock = json.loads((ROOT / ".ci" / "package-lock.json").read_text("utf-8"))["packages"]
     assert lock.pop("")["devDependencies"] == json.loads((ROOT / ".ci" / "package.json").read_text())["devDependencies"]
     assert len(lock) > 5

@@ -1,7 +1,7 @@
 """The one table of colours, letters and width for all pictures, light and dark.
 
-`plots.set_style` registers them with matplotlib (`color="ours"`, `cmap="weights"`); views, figures, explorer, site,
-slides and book use them as CSS variables from `css` and `fill_in`; a test (tests/publish/test_colours.py) checks the
+`plots.set_style` registers them with matplotlib (`color="ours"`, `cmap="weights"`); views, figures, explorer, site
+and slides use them as CSS variables from `css` and `fill_in`; a test (tests/publish/test_colours.py) checks the
 drawings in notebooks/images and exercises against this table.
 
 Roles that appear in one picture differ in hue, in lightness when printed in grey, and for readers who cannot tell red
