@@ -482,35 +482,40 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
     sharp_model("llama", GROUPED).save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     monkeypatch.chdir(tmp_path)
+    of_model = ["--model", "model"]
     for view, more in (("head", ["--layer", "1", "--head", "3"]), ("model", []), ("neuron", ["--head", "2"])):
-        main([TEXT, "--model", str(tmp_path / "model"), "--view", view, *more, "--save", f"{view}.html"])
+        main([view, TEXT, *of_model, *more, "--save", f"{view}.html"])
         assert f"{view}.html" in capsys.readouterr().out
         assert f"{view.capitalize()} view of" in (tmp_path / f"{view}.html").read_text("utf-8")
+    main([TEXT, *of_model, "--layer", "1", "--head", "3"])  # the head view is the default
+    assert (tmp_path / "view.html").read_text("utf-8") == (tmp_path / "head.html").read_text("utf-8")
     exchanged = ["--token", "w6", "--other", TEXT.replace("w6", "w3"), "--other", TEXT.replace("w6", "w4")]
-    main([TEXT, "--model", str(tmp_path / "model"), "--view", "sentence", "--layer", "1", *exchanged])
+    main(["sentence", TEXT, *of_model, "--layer", "1", *exchanged])
     assert "view.html" in capsys.readouterr().out
     assert '"w4"' in (tmp_path / "view.html").read_text("utf-8")
-    main(["Time flies.", "--view", "path", "--token", "flies"])
+    main(["path", "Time flies.", "--word", "flies"])
     assert "Without “flies”, “time” turns most" in (tmp_path / "view.html").read_text("utf-8")
     sharp_model("t5", TWO_SIDES["t5"]).save_pretrained(tmp_path / "t5")
     tokenizer.save_pretrained(tmp_path / "t5")
     before = sorted(path.name for path in tmp_path.iterdir())
-    of_model = ["--model", "model"]
     for arguments, message in (
         ([TEXT, "--model", "no_such_folder"], "no_such_folder"),
         ([TEXT, "--model", "t5"], "pass the second with --pair"),
         ([" ", *of_model], "must not be empty"),
         ([TEXT, *of_model, "--pair", ""], "must not be empty"),
         ([TEXT, *of_model, "--layer", "9"], "layer must be one of the layers shown, [0, 1], got 9"),
-        ([TEXT, *of_model, "--view", "neuron", "--head", "-1"], "head names -1, but there are 4: use 0 to 3"),
+        (["neuron", TEXT, *of_model, "--head", "-1"], "head names -1, but there are 4: use 0 to 3"),
         ([TEXT, *of_model, "--save", "."], ". is a folder, not a file: choose another path"),
         ([TEXT, *of_model, "--save", "t5/config.json/page.html"], "t5/config.json"),
-        ([TEXT, *of_model, "--view", "graph"], "invalid choice: 'graph'"),
-        ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
-        ([TEXT, "--view", "path", "--pair", "w1"], "the path view shows one text: leave out --pair"),
-        ([TEXT, "--view", "neuron", "--words"], "which belong to pieces: leave out --words"),
-        ([TEXT, "--view", "head", "--token", "w1", "--other", "w2"], "only the sentence view takes --token and"),
-        ([TEXT, *of_model, "--view", "sentence", "--token", "w99"], "token='w99' is not among the tokens of the text"),
+        (["model", TEXT, "--layer", "1"], "the model view does not take --layer 1: see python -m views model --help"),
+        (["path", TEXT, "--pair", "w1"], "the path view does not take --pair w1: see"),
+        (["neuron", TEXT, "--words"], "the neuron view does not take --words: see"),
+        (
+            [TEXT, "--other", "w2"],
+            "does not take --other w2: see python -m views head --help, or name another view first, head,",
+        ),
+        (["sentence", TEXT, *of_model, "--other", "w2", "--other-model", "t5"], "leave one of them out"),
+        (["sentence", TEXT, *of_model, "--token", "w99"], "token='w99' is not among the tokens of the text"),
     ):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)

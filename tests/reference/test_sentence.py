@@ -152,14 +152,14 @@ def test_a_second_model_reads_the_same_text(encoder, tokenizer):
 @pytest.mark.long
 def test_command_line_compares_models_and_texts(tmp_path, encoder, tokenizer):
     page, folder = tmp_path / "page.html", checkpoint_folder()
-    main([WIDE, "--other", TIRED, "--token", "it", "--words", "--save", str(page)])
+    main(["sentence", WIDE, "--other", TIRED, "--token", "it", "--words", "--save", str(page)])
     assert page.read_text("utf-8") == sentence_view(*official(folder), WIDE, other=TIRED, token="it", words=True).page
     model, _ = official(folder)
     with torch.no_grad():
         model.encoder.layer[2].attention.self.key.weight.mul_(2)
     model.save_pretrained(tmp_path / "B")
     load_official_tokenizer(folder).save_pretrained(tmp_path / "B")
-    main([TIRED, "--model", str(folder), "--other", str(tmp_path / "B"), "--save", str(page)])
+    main(["sentence", TIRED, "--model", str(folder), "--other-model", str(tmp_path / "B"), "--save", str(page)])
     data = drawn(SimpleNamespace(page=page.read_text("utf-8")))
     assert (data["models"], data["first"]["both"], data["first"]["layer"]) == (True, True, 2)
 
