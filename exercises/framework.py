@@ -113,9 +113,9 @@ def verdict(check_answer: Callable, answer, seed: int = 0, tries: int = 0) -> st
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed torch, NumPy and Python inside, and restore their generators afterwards."""
+    """Seed torch, NumPy and Python inside, with torch's usual settings, and restore their generators afterwards."""
     of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002 - a reader's code may draw from it
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), usual_settings():
         torch.default_generator.manual_seed(seed)
         np.random.seed(seed)  # noqa: NPY002
         random.seed(seed)
@@ -124,6 +124,18 @@ def seeded(seed: int) -> Iterator[None]:
         finally:
             np.random.set_state(of_numpy)  # noqa: NPY002
             random.setstate(of_python)
+
+
+@contextlib.contextmanager
+def usual_settings() -> Iterator[None]:
+    """Compute inside with gradients, outside inference mode, in float32; restore what a reader has set afterwards."""
+    dtype = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
 
 
 def describe_error(error: Exception) -> str:

@@ -7,7 +7,6 @@ is run, with your permissions.
 import os
 from pathlib import Path
 
-import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 from exercises import collect_answers, find_check
@@ -49,11 +48,11 @@ def hint(number: str, path: Path, again: bool = False) -> str:
     if number not in answers:
         raise ValueError(f'{path} has no answer to exercise {number}: no cell calls check("{number}", …)')
     os.environ |= {"MINE": "off", "MPLBACKEND": "agg"}
-    shell, settings, error = InteractiveShell.instance(), (torch.get_default_dtype(), torch.is_grad_enabled()), None
+    shell, error = InteractiveShell.instance(), None
     shell.reset(new_session=False)  # nothing of an earlier call
     with collect_answers() as answered:
         for _, cell in cells.steps_to_run(given, written, answers):
-            error = run_cell(shell, cell, answered, settings)
+            error = run_cell(shell, cell, answered)
             if cell is answers[number]:
                 break
         return f"Exercise {number}: {check_words(number, answered, error, tries=int(again))}"

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
-import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 import exercises
@@ -94,12 +93,11 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
         send("judged", number, f"not attempted: no cell calls check({number!r}, …).")
     shell, source, last = InteractiveShell.instance(), "", ""
     shell.enable_gui = lambda gui=None: None  # for %matplotlib
-    settings = torch.get_default_dtype(), torch.is_grad_enabled()
     verdicts = {}
     with exercises.collect_answers() as answered:
         for number, cell in cells.steps_to_run(given, handed_in, answers):
             send("begins", number)
-            error = run_cell(shell, cell, answered, settings)
+            error = run_cell(shell, cell, answered)
             source, last = f"{source}\n{cell.python}" if number == last else cell.python, number
             if cell is answers.get(number):
                 answer, looks = answered.get(number), cells.fingerprints(source, asked[number].source)
@@ -123,20 +121,19 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
                 names = {name: ours[each] for each, found in earlier.items() for name in found}
                 theirs = {name: shell.user_ns[name] for name in names if name in shell.user_ns}
                 shell.user_ns.update(names)
-                error = run_cell(shell, answers[number], answered, settings)
+                error = run_cell(shell, answers[number], answered)
                 if check_words(number, answered, error).startswith(framework.CORRECT):
                     send("follows", number, list(earlier))
                 shell.user_ns.update(theirs)
 
 
-def run_cell(shell: InteractiveShell, cell: cells.Cell, answered: dict, settings: tuple) -> BaseException | None:
-    """Run a cell in silence, put torch's default dtype and gradient mode back, and return the cell's error."""
+@framework.usual_settings()
+def run_cell(shell: InteractiveShell, cell: cells.Cell, answered: dict) -> BaseException | None:
+    """Run a cell in silence, with torch's usual settings, and return the cell's error."""
     answered.clear()
     shell.user_ns["check"] = exercises.check
     with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
         run = shell.run_cell(cell.source, silent=True)
-    torch.set_default_dtype(settings[0])
-    torch.set_grad_enabled(settings[1])
     return run.error_before_exec or run.error_in_exec
 
 

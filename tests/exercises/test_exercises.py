@@ -104,6 +104,20 @@ def test_right_answer_is_accepted_at_every_seed_and_size(each):
         assert line.startswith(CORRECT)
 
 
+@pytest.mark.parametrize("switch_off", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("each", marked([*FIRST.values()]))
+def test_check_does_not_depend_on_settings_of_torch(each, switch_off):
+    torch.set_default_dtype(torch.float64)
+    try:
+        with switch_off():
+            found = verdict(find_check(each.number), each.make())
+            assert not torch.is_grad_enabled()
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert found.startswith(CORRECT)
+
+
 @pytest.mark.parametrize("each", marked(WRONG_ANSWERS))
 def test_wrong_answer_gets_its_hint_at_every_seed_and_is_refused_at_two_sizes(each):
     answer = each.make()
