@@ -37,15 +37,23 @@ class LoRA(nn.Module):
 def add_lora(model: nn.Module, rank: int = 8, alpha=16.0, kind=LoRA) -> None:
     """Freeze a model's encoder, and wrap each linear layer of its layers in a LoRA; the head stays trainable.
 
-    `kind` is a class with the methods of `LoRA`. ValueError for a model that has LoRA.
+    The model is a `TransformerEncoder`, has one, or is a BERT of transformers. `kind` is a class with the methods of
+    `LoRA`. TypeError for another model, ValueError for one that has LoRA.
     """
-    layers = model.encoder.layers
+    frozen = getattr(model, "base_model", getattr(model, "encoder", model))
+    stack = getattr(frozen, "encoder", frozen)
+    layers = getattr(stack, "layers", getattr(stack, "layer", None))
+    if not isinstance(layers, nn.ModuleList):
+        raise TypeError(
+            f"add_lora does not know the layers of a {type(model).__name__}: use a TransformerEncoder, a model with "
+            "one, or a BERT of transformers"
+        )
     if any(hasattr(module, "merged") for module in model.modules()):
         raise ValueError("the model has LoRA already: call merge_lora(model) first, or load the model again")
-    model.encoder.requires_grad_(False)
+    frozen.requires_grad_(False)
     for name, module in [*layers.named_modules()]:
         if isinstance(module, nn.Linear):
-            layers.set_submodule(name, kind(module, rank, alpha))
+            layers.set_submodule(name, kind(module, rank, alpha).to(module.weight))
 
 
 def merge_lora(model: nn.Module) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 from torch.nn import functional as F
-from transformers import BertConfig, BertForTokenClassification
+from transformers import BertConfig, BertForSequenceClassification, BertForTokenClassification, BertModel
 
 from tests.helpers import TINY, official_and_ours, ragged_batch, tiny_tokenizer
+from utils.encoder import TransformerEncoder
 from utils.lora import LoRA, add_lora, merge_lora
 from utils.support.checkpoint import load_tokenizer
 from utils.support.comparisons import largest_difference
@@ -270,3 +271,30 @@ def test_lora_starts_as_the_model_and_merges_into_it():
     assert not any(isinstance(module, LoRA) for module in model.modules())
     assert set(model.state_dict()) == set(official_and_ours(*CLASSES, num_labels=3)[1].state_dict())
     assert largest_difference(model(**BATCH), learned) <= 1e-6
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", [TransformerEncoder, BertModel, BertForSequenceClassification])
+def test_lora_takes_berts_of_any_floating_type(kind, dtype):
+    """With a random second matrix, the merged model computes what the wrapped one does."""
+    torch.manual_seed(0)
+    model = kind(BertConfig(**TINY)).to(dtype).eval()
+    before = model(**BATCH)[0]
+    add_lora(model, rank=2)
+    wrapped = [module for module in model.modules() if isinstance(module, LoRA)]
+    assert len(wrapped) == 6 * TINY["num_hidden_layers"]
+    assert not any("LayerNorm" in name for name, weight in model.named_parameters() if weight.requires_grad)
+    assert torch.equal(model(**BATCH)[0], before)
+    for module in wrapped:
+        torch.nn.init.normal_(module.up, std=0.1)
+    learned = model(**BATCH)[0]
+    assert learned.dtype == dtype
+    merge_lora(model)
+    assert largest_difference(model(**BATCH)[0], learned) <= 60 * torch.finfo(dtype).eps
+
+
+def test_lora_refuses_other_models_by_name():
+    with pytest.raises(
+        TypeError, match=r"the layers of a Linear: use a TransformerEncoder, a model with one, or a BERT"
+    ):
+        add_lora(torch.nn.Linear(2, 2))
