@@ -95,12 +95,13 @@ def read_call(
     if not isinstance(words, bool):
         raise TypeError(f"words must be True, for whole words, or False, for their pieces, got {words!r:.60}")
     named = {argument: value for argument, value in named.items() if value is not None}
-    options = name, include_layers, prettify_tokens, words
+    options = include_layers, prettify_tokens, words
     model, tokenizer, *texts = positional
     if isinstance(model := unwrap(model), nn.Module):
         if named:
             raise TypeError(f"{min(named)} cannot be combined with a model and its text: {USAGE}")
-        return Call(model, tokenizer, tuple(text for text in texts if text is not None), {}, *options)
+        texts = tuple(text for text in texts if text is not None)
+        return Call(model, tokenizer, texts, {}, name or name_of(model), *options)
     *given, sentence_b = positional
     if sentence_b is not None:
         raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {USAGE}")
@@ -110,7 +111,7 @@ def read_call(
     attentions = placed | named
     if 0 < len(attentions.keys() - SELF_ATTENTION) < len(attentions):
         raise TypeError(f"the attentions of an encoder–decoder model cannot be combined with other arguments: {USAGE}")
-    return Call(None, None, (), attentions, *options)
+    return Call(None, None, (), attentions, name, *options)
 
 
 def exchange(call: Call, other) -> list[Call]:
@@ -129,7 +130,8 @@ def exchange(call: Call, other) -> list[Call]:
             )
         return [replace(call, attentions=dict(zip(("attention", "tokens"), other, strict=True)), name=None)]
     if is_model:
-        return [replace(call, model=unwrap(second[0]), tokenizer=second[1], name=None)]
+        model = unwrap(second[0])
+        return [replace(call, model=model, tokenizer=second[1], name=name_of(model))]
     texts = [other] if isinstance(other, str) else other
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) and text.strip() for text in texts):
         raise TypeError(
@@ -156,8 +158,7 @@ def read_input(call: Call) -> ViewInput:
     panels, start = read_attentions(call) if call.model is None else read_model(call)
     L, A = count_layers_and_heads(panels, may_differ=call.include_layers is not None)
     layers = check_indices("include_layers", call.include_layers, L)
-    name = call.name if call.model is None else call.name or name_of(call.model)
-    return ViewInput(panels, layers, A, start, name, call.whole)
+    return ViewInput(panels, layers, A, start, call.name, call.whole)
 
 
 def read_model(call: Call) -> tuple[dict[str, Panel], int | None]:

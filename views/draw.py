@@ -9,9 +9,8 @@ from typing import Unpack, overload
 
 from torch import Tensor, nn
 
-from utils.support.checks import is_integer
 from views.arguments import REFUSED, ViewArguments, ViewInput, act, read_call, read_input, refuse
-from views.inputs import check_indices, describe, pack_numbers, token_index, without_tensors
+from views.inputs import check_indices, check_layer, describe, pack_numbers, token_index
 from views.models import name_of, read_heads, unwrap
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
 from views.words import words_for_page
@@ -62,15 +61,12 @@ def head_view(
     """
     call = read_call("head_view", (model, tokenizer, sentence_a, sentence_b), **options)
     read = read_input(call)
-    layer = without_tensors(layer)
-    if layer is not None and (not is_integer(layer) or layer not in read.layers):
-        raise ValueError(f"layer must be one of the layers shown, {read.layers}, got {layer!r}")
     view = draw_input(
         HEAD_VIEW,
         read,
         list(range(read.A)),
         display_mode=display_mode,
-        layer=None if layer is None else int(layer),
+        layer=check_layer(layer, read.layers),
         heads=None if heads is None else check_indices("heads", heads, read.A),
         total_heads=read.A,
         token=token_index(token, next(iter(read.panels.values())).left_tokens),

@@ -17,7 +17,13 @@ from views.sentence import sentence_view
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SENTENCE = "The animal didn't cross the street because it was too tired."
 LAYER, HEAD = 3, 1  # of the embedded checkpoint, where "it" looks at "animal"
-VIEWS = ("head view", "sentence view", "model view", "neuron view", "path view")
+VIEWS = {
+    "head view": head_view,
+    "sentence view": sentence_view,
+    "model view": model_view,
+    "neuron view": neuron_view,
+    "path view": path_view,
+}
 WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
 BELOW = "In a running notebook, boxes for your own sentences appear here."
 
@@ -54,7 +60,7 @@ class SentenceBoxes:
     def __init__(self, encoder, tokenizer, sentence_a: str, sentence_b: str | None, layer: int, head: int):
         self.model = encoder, tokenizer
         self.layer, self.head = layer, head
-        self.kind = widgets.Dropdown(options=VIEWS, description="View:", **WIDE_ENOUGH)
+        self.kind = widgets.Dropdown(options=list(VIEWS), description="View:", **WIDE_ENOUGH)
         self.message, self.tokens, self.frame = widgets.HTML(), widgets.HTML(), widgets.HTML()
         self.frame.add_class("keeps-choices")  # reader.js stores choices made in a view there
         self.draw(sentence_a, sentence_b)  # first, so that errors reach the caller of `explore`
@@ -71,18 +77,14 @@ class SentenceBoxes:
         read = tokenize_for_view(*text)
         if len(read.tokens) == len(tokenize_for_view(*self.model, "", sentence_b or None).tokens):
             raise ValueError("sentence A is empty: type a word or more")
-        if self.kind.value == "head view":
-            self.view: View = head_view(*text, layer=self.layer, heads=[self.head])
-        elif self.kind.value == "sentence view":
-            self.view = sentence_view(*text, layer=self.layer, head=self.head)
-        elif self.kind.value == "model view":
-            self.view = model_view(*text)
-        elif self.kind.value == "neuron view":
-            self.view = neuron_view(*text, layer=self.layer, head=self.head)
-        elif sentence_b:
-            raise ValueError("the path view shows one text: empty sentence B")
-        else:
-            self.view = path_view(*text[:3])
+        view, options = VIEWS[self.kind.value], {}
+        if view is path_view:
+            if sentence_b:
+                raise ValueError("the path view shows one text: empty sentence B")
+            text = text[:3]
+        elif view is not model_view:
+            options = {"layer": self.layer, "heads" if view is head_view else "head": self.head}
+        self.view: View = view(*text, **options)
         self.tokens.value = token_list(read.tokens, read.inputs["input_ids"][0].tolist())
         self.frame.value = self.view._repr_html_()
 

@@ -157,6 +157,14 @@ def check_indices(argument: str, indices: int | Iterable[int] | None, count: int
     return [int(index) for index in indices]
 
 
+def check_layer(layer: int | None, layers: Sequence[int]) -> int | None:
+    """Return the layer; ValueError unless it is None or one of the layers shown."""
+    layer = without_tensors(layer)
+    if layer is not None and (not is_integer(layer) or layer not in layers):
+        raise ValueError(f"layer must be one of the layers shown, {layers}, got {layer!r}")
+    return None if layer is None else int(layer)
+
+
 def without_tensors(index):
     """Return a tensor as the number, or the list of numbers, that it holds, and anything else as it is."""
     if not isinstance(index, Tensor):

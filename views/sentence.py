@@ -10,10 +10,9 @@ from typing import NamedTuple, Unpack, overload
 import torch
 from torch import Tensor, nn
 
-from utils.support.checks import is_integer
 from views.arguments import Call, ViewArguments, act, exchange, read_call, read_input
 from views.figures import make_figure, pack
-from views.inputs import check_indices, check_page_size, describe, without_tensors
+from views.inputs import check_indices, check_layer, check_page_size, describe, without_tensors
 from views.page import View, writable
 from views.words import Words, merge
 
@@ -259,21 +258,20 @@ def find_start(
     head: int | str | None,
 ) -> dict[str, int]:
     """Return the column, the layer's row and the head at which the view begins; ValueError for those not drawn."""
-    if (layer := without_tensors(layer)) is not None and (not is_integer(layer) or layer not in first.layers):
-        raise ValueError(f"layer must be one of the layers shown, {first.layers}, got {layer!r}")
+    layer = check_layer(layer, first.layers)
+    row = None if layer is None else first.layers.index(layer)
     column = drawn.ids[0][index_of_token(token, first.tokens)]
     if head == "mean":
-        row = first.layers.index(int(layer)) if layer is not None else len(first.layers) * (len(first.layers) > 1)
-        return {"token": column, "layer": row, "head": first.weights.size(1)}
+        every = len(first.layers) * (len(first.layers) > 1)
+        return {"token": column, "layer": every if row is None else row, "head": first.weights.size(1)}
     if head is not None:
         [head] = check_indices("head", [without_tensors(head)], first.weights.size(1))
     if compared is None:
-        row = 0 if layer is None else first.layers.index(int(layer))
-        return {"token": column, "layer": row, "head": head or 0}
+        return {"token": column, "layer": row or 0, "head": head or 0}
     names = drawn.names[0]
     words = [index for index, name in enumerate(names) if name[:1] not in "[<" and any(map(str.isalnum, name))]
     choices = (
-        [*range(len(first.layers))] if layer is None else [first.layers.index(int(layer))],
+        [*range(len(first.layers))] if row is None else [row],
         [*range(first.weights.size(1))] if head is None else [head],
         [column] if token is not None or not words else words,
     )
