@@ -235,7 +235,9 @@ def test_as_number_accepts_written_numbers(answer, number):
     assert framework.as_number(answer) == number
 
 
-@pytest.mark.parametrize("answer", ["7/0", "7/", "1,2,3", "23 km", "", True, 1j, None, [1], "1/2/3", torch.ones(2)])
+@pytest.mark.parametrize(
+    "answer", ["7/0", "7/", "1,2,3", "23 km", "many", "", True, 1j, None, [1], "1/2/3", torch.ones(2)]
+)
 def test_as_number_refuses_other_values(answer):
     with pytest.raises(framework.Hint, match=r"should be a number, but it (is of type|has the shape|is the text)"):
         framework.as_number(answer)
