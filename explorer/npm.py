@@ -10,6 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 
+INSTALL_NPM = (
+    "on Debian or Ubuntu, `sudo apt install npm`; on a Mac, `brew install node`; on Windows, `winget install "
+    "OpenJS.NodeJS`; then run the command again"
+)
+
+
 class Package(NamedTuple):
     """An npm package with its version and the SHA-512 that the registry publishes."""
 
@@ -36,7 +42,7 @@ def download(package: Package, folder: Path) -> None:
     """Let npm write the package's archive into the folder."""
     npm = shutil.which("npm")
     if npm is None:
-        raise FileNotFoundError("npm is not installed")
+        raise FileNotFoundError(f"npm is not installed: {INSTALL_NPM}")
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder) as ours:  # another process may fetch the same package
         command = [npm, "pack", f"{package.name}@{package.version}", "--silent", "--pack-destination", ours]

@@ -231,5 +231,8 @@ def build_file(path: Path, cache: Path) -> None:
 
 if __name__ == "__main__":
     target = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / PAGE)
-    build_file(target, ROOT / "build" / "npm")
+    try:
+        build_file(target, ROOT / "build" / "npm")
+    except (OSError, ValueError) as error:
+        sys.exit(f"{target.name} cannot be written: {error}")
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, opens from a folder")

@@ -65,7 +65,10 @@ def test_npm_package_must_match_its_published_hash(tmp_path):
 
 @pytest.mark.parametrize(
     ("program", "reason"),
-    [(None, "npm is not installed"), ("/bin/npm", "npm cannot download onnxruntime-web 1.30.0 (npm error no network)")],
+    [
+        (None, f"npm is not installed: {npm.INSTALL_NPM}"),
+        ("/bin/npm", "npm cannot download onnxruntime-web 1.30.0 (npm error no network)"),
+    ],
 )
 def test_site_omits_explorer_if_npm_fails(tmp_path, monkeypatch, capsys, program, reason):
     failed = SimpleNamespace(returncode=1, stdout="", stderr="npm error no network\n")
