@@ -14,7 +14,7 @@ const box = by("body");
 // Python, in a worker that can be ended at any time
 
 let worker,
-  waiting = [],
+  waiting = new Map(), // what is to be done with the reply to each call, by the call's id
   files = null,
   isReady = false,
   packed = null, // the model
@@ -60,29 +60,40 @@ async function download() {
 
 const ask = (call, input) =>
   new Promise((resolve, reject) => {
-    waiting.push({ resolve, reject });
-    worker.postMessage({ call, input });
+    const id = crypto.getRandomValues(new Uint32Array(2)).join(); // which no line of Python can guess
+    waiting.set(id, { resolve, reject });
+    worker.postMessage({ id, call, input });
   });
+
+function giveUp(error) {
+  for (const { reject } of waiting.values()) reject(error);
+  waiting.clear();
+}
 
 async function startPython() {
   const address = URL.createObjectURL(new Blob([by("worker").textContent], { type: "text/javascript" }));
   worker = new Worker(address, { type: DATA.files ? "module" : "classic" });
-  worker.onmessage = ({ data: { value, error } }) => {
-    const { resolve, reject } = waiting.shift();
-    if (error === undefined) resolve(value);
-    else reject(new Error(error));
+  worker.onmessage = ({ data: { id, value, error } }) => {
+    const call = waiting.get(id);
+    waiting.delete(id);
+    if (error === undefined) call?.resolve(value);
+    else call?.reject(new Error(error));
   };
-  worker.onerror = (event) => waiting.shift()?.reject(new Error(event.message ?? "a worker did not start"));
-  await ask("start", files);
-  await ask("prepare", { source: DATA.source, head: DATA.head });
+  worker.onerror = (event) => giveUp(new Error(event.message ?? "a worker did not start"));
+  await Promise.all([ask("start", files), ask("prepare", { source: DATA.source, head: DATA.head })]);
   isReady = true;
   if (packed) giveModel();
 }
 
 const giveModel = () => {
   unpacking = ask("model", packed);
-  unpacking.catch(() => 0); // Python may be ended meanwhile
-  return unpacking;
+  const loaded = () => {
+    by("loaded").textContent = "The model is loaded.";
+    by("embed").disabled = false;
+  };
+  return unpacking.then(loaded, (error) => {
+    if (!(error instanceof Stopped)) throw error; // Python was ended meanwhile, and gets the model when it starts again
+  });
 };
 
 class Stopped extends Error {}
@@ -91,9 +102,8 @@ class Stopped extends Error {}
 async function restart(why) {
   clearTimeout(timer);
   worker.terminate();
-  const left = waiting;
-  [waiting, isReady] = [[], false];
-  for (const { reject } of left) reject(new Stopped(why));
+  isReady = false;
+  giveUp(new Stopped(why));
   await startPython();
   tellReady();
 }
@@ -467,9 +477,7 @@ async function begin() {
   tellReady();
   if (!DATA.files) return;
   packed = await new Response(await unpacked("model")).arrayBuffer();
-  await giveModel();
-  by("loaded").textContent = "The model is loaded.";
-  by("embed").disabled = false;
+  if (isReady) await giveModel(); // else Python is starting again, and `startPython` gives it
 }
 
 try {

@@ -80,13 +80,19 @@ function linear(x, name) {
   });
 }
 
-self.onmessage = async ({ data: { call, input } }) => {
+async function reply({ id, call, input }) {
   try {
+    let value = null;
     if (call === "start") await start(input);
     else if (call === "model") load(input);
-    else return postMessage({ value: JSON.parse(python.globals.get("answer")(call, JSON.stringify(input), linear)) });
-    postMessage({ value: null });
+    else value = JSON.parse(python.globals.get("answer")(call, JSON.stringify(input), linear));
+    postMessage({ id, value });
   } catch (error) {
-    postMessage({ error: String(error?.message ?? error) });
+    postMessage({ id, error: String(error?.message ?? error) });
   }
+}
+
+let queue = Promise.resolve(); // `start` takes seconds, and other calls wait for it
+self.onmessage = ({ data }) => {
+  queue = queue.then(() => reply(data));
 };

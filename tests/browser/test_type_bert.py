@@ -102,6 +102,13 @@ def test_the_whole_model_runs_with_the_readers_lines(page, address):
     assert page.heard == []
 
 
+def test_calls_wait_until_python_has_started_again(page, folder):
+    page.goto((folder / "file.html").as_uri())
+    expect(page.locator("#ready")).to_have_text("Python is ready.", timeout=PATIENCE)
+    found = page.evaluate("async () => (restart('again'), ask('check', { gap, body: 'scores', mine: {} }))")
+    assert "`scores` is not known here" in found["hint"]
+
+
 def test_the_one_file_stops_draws_and_fits_a_phone_with_its_keyboard(page, folder):
     """Nothing scrolls sideways, what is said is in the window, and axe-core finds nothing, in both themes."""
     page.goto((folder / "file.html").as_uri())
