@@ -9,7 +9,7 @@ import pytest
 from transformers import BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
-from tests.reference.bad_input import checkpoints, models, tables, texts, vectors, views
+from tests.reference.bad_input import Good, checkpoints, models, tables, texts, vectors, views
 from utils.support import checks
 
 GROUPS = {
@@ -26,11 +26,7 @@ GROUPS = {
     "labelled texts": tables.TEXTS_FILE,
     "labelled words": tables.WORDS_FILE,
 }
-CASES = [
-    pytest.param(*row[1:], *[None, "", None][len(row) - 2 :], id=f"{group}: {row[0]}"[:90])
-    for group, rows in GROUPS.items()
-    for row in rows
-]
+CASES = [pytest.param(row, id=f"{group}: {row.name}"[:90]) for group, rows in GROUPS.items() for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -49,16 +45,16 @@ def folder(checkpoint, tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("call", "error", "words", "remedy"), CASES)
-def test_case_succeeds_or_raises_clear_error(call, error, words, remedy, folder):
-    if error is None:
-        assert call(folder) is True
+@pytest.mark.parametrize("row", CASES)
+def test_case_succeeds_or_raises_clear_error(row, folder):
+    if isinstance(row, Good):
+        assert row.call(folder) is True
         return
-    with pytest.raises(error) as caught:
-        call(folder)
-    assert words in str(caught.value)
+    with pytest.raises(row.error) as caught:
+        row.call(folder)
+    assert row.message in str(caught.value)
     assert caught.type in (ValueError, TypeError, OSError, FileNotFoundError, MemoryError, FloatingPointError)
-    assert remedy(folder) is not False
+    assert row.remedy(folder) is not False
 
 
 def test_vocabulary_is_checked_once_per_tokenizer_and_model(monkeypatch):

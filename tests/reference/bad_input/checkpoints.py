@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForSequenceClassification
 
 from tests.helpers import TINY, tiny_tokenizer, write_vocabulary
-from tests.reference.bad_input import each
+from tests.reference.bad_input import Bad, Good, each
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_reference_model, load_tokenizer
@@ -277,35 +277,62 @@ def words(*tokens: str):
     return lambda folder: write_vocabulary(folder, tokens) or load(folder)
 
 
-# fmt: off
 COUNTS = ("num_attention_heads", "hidden_size", "vocab_size", "intermediate_size")
 
 CONFIGS = [  # a setting, its value, words of the error, and the values that its remedy allows
-    *((field, value, f"{field} must be a positive integer, got {value}", TINY[field])
-      for field in COUNTS for value in (-1, 0)),
+    *(
+        (field, value, f"{field} must be a positive integer, got {value}", TINY[field])
+        for field in COUNTS
+        for value in (-1, 0)
+    ),
     ("max_position_embeddings", 0, "max_position_embeddings must be a positive integer, got 0", 16),
     ("hidden_size", "12", "expected int, got str (value: '12')): correct this setting", 12),
     ("hidden_size", 12.5, "expected int, got float (value: 12.5)): correct this setting", 12),
     ("num_attention_heads", 5, "hidden_size=12 is not divisible by num_attention_heads=5: change one of them", 4),
     ("hidden_dropout_prob", 1.5, "hidden_dropout_prob must be a number from 0 to 1, got 1.5", 0.0, 1.0),
-    ("attention_probs_dropout_prob", math.nan, "attention_probs_dropout_prob must be a number from 0 to 1, got nan",
-     0.0, 1.0),
-    *(("layer_norm_eps", eps, f"layer_norm_eps must be a number from 0 to 1, got {eps}", 0.0, 1.0)
-      for eps in (math.nan, -1.0)),
-    *(("initializer_range", std, f"initializer_range must be a number from 0 to 1, got {std}", 0.0, 1.0)
-      for std in (math.nan, math.inf, -0.1)),
+    (
+        "attention_probs_dropout_prob",
+        math.nan,
+        "attention_probs_dropout_prob must be a number from 0 to 1, got nan",
+        0.0,
+        1.0,
+    ),
+    *(
+        ("layer_norm_eps", eps, f"layer_norm_eps must be a number from 0 to 1, got {eps}", 0.0, 1.0)
+        for eps in (math.nan, -1.0)
+    ),
+    *(
+        ("initializer_range", std, f"initializer_range must be a number from 0 to 1, got {std}", 0.0, 1.0)
+        for std in (math.nan, math.inf, -0.1)
+    ),
     ("pad_token_id", 50, "pad_token_id must be an integer from 0 to 49, got 50", 0, 49),
-    *(("num_hidden_layers", count, f"num_hidden_layers must be an integer from 1 to 1,000, got {count}", 2)
-      for count in (-1, 0, 10**9)),
+    *(
+        ("num_hidden_layers", count, f"num_hidden_layers must be an integer from 1 to 1,000, got {count}", 2)
+        for count in (-1, 0, 10**9)
+    ),
     ("hidden_act", [4], "expected str, got list (value: [4])): correct this setting", "gelu"),
-    ("intermediate_size", 10**15,
-     f"GB of memory are free: use a smaller hidden_size (now 12) or intermediate_size (now {10**15}), or fewer", 20),
-    ("hidden_act", "silu", 'hidden_act="silu" is not supported: use one of gelu, gelu_new, relu',
-     "gelu", "gelu_new", "relu"),
+    (
+        "intermediate_size",
+        10**15,
+        f"GB of memory are free: use a smaller hidden_size (now 12) or intermediate_size (now {10**15}), or fewer",
+        20,
+    ),
+    (
+        "hidden_act",
+        "silu",
+        'hidden_act="silu" is not supported: use one of gelu, gelu_new, relu',
+        "gelu",
+        "gelu_new",
+        "relu",
+    ),
     ("is_decoder", True, "is_decoder=True is not supported: use False", False),
     ("add_cross_attention", True, "add_cross_attention=True is not supported: use False", False),
-    ("position_embedding_type", "relative_key",
-     "position_embedding_type='relative_key' is not supported: use 'absolute'", "absolute"),
+    (
+        "position_embedding_type",
+        "relative_key",
+        "position_embedding_type='relative_key' is not supported: use 'absolute'",
+        "absolute",
+    ),
     ("pruned_heads", {"0": [1]}, "is not supported: use {}", {}),
     ("model_type", ..., 'config.json names no model_type: write "model_type": "bert" into it if it is one', "bert"),
     ("hidden_size", 24, "weights do not fit the configuration; mis-shaped", 12),
@@ -321,128 +348,273 @@ BROKEN_JSON = [
 ]
 
 RUNTIME_SETTINGS = [
-    ("torch_dtype", "float16"), ("dtype", "bfloat16"), ("return_dict", False), ("transformers_version", "9")]
+    ("torch_dtype", "float16"),
+    ("dtype", "bfloat16"),
+    ("return_dict", False),
+    ("transformers_version", "9"),
+]
 BROKEN_INDEX = [("{}", "index.json cannot be read ('weight_map')"), ("[1]", "index.json cannot be read")]
 EMBEDDED = each(lambda _: embedded(), save_again())  # or a local folder with a BERT checkpoint
 
 SETTINGS = [
-    *((f"`{name}: {value!r}`" if value is not ... else f"no `{name}`", alter("config.json", **{name: value}),
-       ValueError, words, each(*(alter("config.json", **{name: right}) for right in valid)))
-      for name, value, words, *valid in CONFIGS),
-    ("`model_type: 'roberta'`", alter("config.json", model_type="roberta"),
-     ValueError, 'model_type="roberta", which is not supported here, but "bert" is: use the embedded', EMBEDDED),
-    ("`quantization_config: {'bits': 8}`", alter("config.json", quantization_config={"bits": 8}),
-     ValueError, "quantized weights (quantization_config) are not supported: save the model as float32", save_again()),
-    *((f"config.json: {given}", rewrite("config.json", content), ValueError, words, save_again())
-      for given, content, words in BROKEN_JSON),
-    *((f"`{name}: {value!r}`, which says how a program used it", loads(alter("config.json", **{name: value})))
-      for name, value in RUNTIME_SETTINGS),
-    ("a folder without config.json", lambda folder: (folder / "config.json").unlink() or load(folder),
-     ValueError, "is not a checkpoint, because it has no config.json: use the embedded", EMBEDDED),
-    ("a link to weights that were not copied", lambda folder: (
-        (folder / "model.safetensors").unlink(), (folder / "model.safetensors").symlink_to("blobs"), load(folder)),
-     ValueError, "model.safetensors is a link to a file that does not exist: copy the folder with its links", EMBEDDED),
-    ("the current folder, `.`, without config.json", from_inside,
-     ValueError, "is not a checkpoint, because it has no config.json: use the embedded", EMBEDDED),
-    ("a name that is neither a folder nor on the Hub", lambda folder: load(folder / "nowhere"),
-     OSError, "is not a local folder and could not be downloaded", EMBEDDED),
-    ("an adapter next to the model", alter("adapter_config.json", peft_type="LORA"),
-     ValueError, "holds an adapter (adapter_config.json), which is not applied here: merge it into its model",
-     save_again()),
+    *(
+        Bad(
+            f"`{name}: {value!r}`" if value is not ... else f"no `{name}`",
+            alter("config.json", **{name: value}),
+            words,
+            each(*(alter("config.json", **{name: right}) for right in valid)),
+        )
+        for name, value, words, *valid in CONFIGS
+    ),
+    Bad(
+        "`model_type: 'roberta'`",
+        alter("config.json", model_type="roberta"),
+        'model_type="roberta", which is not supported here, but "bert" is: use the embedded',
+        EMBEDDED,
+    ),
+    Bad(
+        "`quantization_config: {'bits': 8}`",
+        alter("config.json", quantization_config={"bits": 8}),
+        "quantized weights (quantization_config) are not supported: save the model as float32",
+        save_again(),
+    ),
+    *(
+        Bad(f"config.json: {given}", rewrite("config.json", content), words, save_again())
+        for given, content, words in BROKEN_JSON
+    ),
+    *(
+        Good(f"`{name}: {value!r}`, which says how a program used it", loads(alter("config.json", **{name: value})))
+        for name, value in RUNTIME_SETTINGS
+    ),
+    Bad(
+        "a folder without config.json",
+        lambda folder: (folder / "config.json").unlink() or load(folder),
+        "is not a checkpoint, because it has no config.json: use the embedded",
+        EMBEDDED,
+    ),
+    Bad(
+        "a link to weights that were not copied",
+        lambda folder: (
+            (folder / "model.safetensors").unlink(),
+            (folder / "model.safetensors").symlink_to("blobs"),
+            load(folder),
+        ),
+        "model.safetensors is a link to a file that does not exist: copy the folder with its links",
+        EMBEDDED,
+    ),
+    Bad(
+        "the current folder, `.`, without config.json",
+        from_inside,
+        "is not a checkpoint, because it has no config.json: use the embedded",
+        EMBEDDED,
+    ),
+    Bad(
+        "a name that is neither a folder nor on the Hub",
+        lambda folder: load(folder / "nowhere"),
+        "is not a local folder and could not be downloaded",
+        EMBEDDED,
+        error=OSError,
+    ),
+    Bad(
+        "an adapter next to the model",
+        alter("adapter_config.json", peft_type="LORA"),
+        "holds an adapter (adapter_config.json), which is not applied here: merge it into its model",
+        save_again(),
+    ),
 ]
 
 WEIGHTS = [
-    ("NaN in one weight", with_weights(fill(math.nan)),
-     ValueError, "layers.0.attention.query.weight contains NaN or inf: use weights from before training went wrong",
-     with_weights(fill(0.1))),
-    *((f"{value} in `{name}`", with_weights(fill(value, name)), ValueError, "contains NaN or inf: use weights from",
-       with_weights(fill(0.1, name)))
-      for value in (math.inf, -math.inf, math.nan) for name in (WORD_EMBEDDINGS, LAYER_NORM)),
-    ("NaN in the head of a classifier", with_weights(fill(math.nan, "classifier.weight"), classify),
-     ValueError, "classifier.weight contains NaN or inf",
-     with_weights(fill(0.1, "classifier.weight"), classify)),
-    *((f"weights stored as {dtype}", with_weights(cast(dtype)),
-       ValueError, ": save the model with float32 weights",
-     save_again())
-      for dtype in (torch.int8, torch.int64, torch.uint8, torch.bool, torch.float8_e4m3fn)),
-    *((f"weights stored as {dtype}", equals_before(cast(dtype), tolerance))
-      for dtype, tolerance in [(torch.float64, 1e-6), (torch.float16, 0.02), (torch.bfloat16, 0.1)]),
-    ("the names of old checkpoints, LayerNorm.gamma", equals_before(old_names, 1e-7)),
-    ("a weight too few", with_weights(lambda weights: weights.pop(QUERY)),
-     ValueError, "missing: layers.0.attention.query.weight",
-     save_again()),
-    ("a layer too many", with_weights(put(QUERY.replace("layer.0", "layer.7"), 3)),
-     ValueError, "unexpected: layers.7",
-     save_again()),
-    ("a weight of another shape", with_weights(put(QUERY, 12, 11)),
-     ValueError, "mis-shaped: layers.0.attention.query.weight (12, 11) for (12, 12)",
-     save_again()),
-    ("a weight under two names", with_weights(put(QUERY.removeprefix("bert."), 12, 12)),
-     ValueError, "a second time: save the model again",
-     save_again()),
-    ("no pooler, which no layer needs", loads(with_weights(without_pooler))),
-    ("an empty file", rewrite("model.safetensors", b""), ValueError, "model.safetensors cannot be read", save_again()),
-    ("pickled weights only", pickled_weights,
-     ValueError, "only pickled weights (pytorch_model.bin), which can run code",
-     save_again()),
-    ("no weights", lambda folder: (folder / "model.safetensors").unlink() or load(folder),
-     ValueError, "has no weights",
-     save_again()),
-    ("an index that names a pickled file, a bomb", pickled_shard,
-     ValueError, "names 'pytorch_model.bin', which is not a safetensors file",
-     save_again()),
-    ("an index that leads out of the folder", lambda folder: load(shard(folder, f"../{folder.name}-1.safetensors")),
-     ValueError, "which is not a safetensors file in its folder: save the model again", save_again()),
-    ("the Hub's cache, with its links", hub_cache),
-    ("two shards", loads(lambda folder: load(shard(folder, "a.safetensors", "b.safetensors")))),
-    ("NaN in a classifier that is saved over a good one", save_broken,
-     ValueError, "encoder.layers.0.attention.query.weight contains NaN or inf",
-     lambda folder: classify(folder).save(folder)),
-    ("a shard that is missing", lost_shard, ValueError, "has no a.safetensors, which", save_again()),
-    *((f"an index that holds {content:.20}", index(content), ValueError, words, save_again())
-      for content, words in BROKEN_INDEX),
-    ("a state dict with NaN", take_state_dict(lambda weight: weight * math.nan), ValueError, "contains NaN or inf",
-     take_state_dict(lambda weight: weight)),
-    ("weights of an earlier save next to shards", twice,
-     ValueError, "has weights twice, in model.safetensors and in the files that model.safetensors.index.json names: de",
-     lambda folder: (folder / "model.safetensors.index.json").unlink() or load(folder)),
-    *((f"the prefix {prefix} before all names", with_weights(partial(add_prefix, prefix)),
-       ValueError, f"has the weight {prefix}", save_again())
-      for prefix in ("module.", "_orig_mod.", "_orig_mod.module.")),
+    Bad(
+        "NaN in one weight",
+        with_weights(fill(math.nan)),
+        "layers.0.attention.query.weight contains NaN or inf: use weights from before training went wrong",
+        with_weights(fill(0.1)),
+    ),
+    *(
+        Bad(
+            f"{value} in `{name}`",
+            with_weights(fill(value, name)),
+            "contains NaN or inf: use weights from",
+            with_weights(fill(0.1, name)),
+        )
+        for value in (math.inf, -math.inf, math.nan)
+        for name in (WORD_EMBEDDINGS, LAYER_NORM)
+    ),
+    Bad(
+        "NaN in the head of a classifier",
+        with_weights(fill(math.nan, "classifier.weight"), classify),
+        "classifier.weight contains NaN or inf",
+        with_weights(fill(0.1, "classifier.weight"), classify),
+    ),
+    *(
+        Bad(
+            f"weights stored as {dtype}",
+            with_weights(cast(dtype)),
+            ": save the model with float32 weights",
+            save_again(),
+        )
+        for dtype in (torch.int8, torch.int64, torch.uint8, torch.bool, torch.float8_e4m3fn)
+    ),
+    *(
+        Good(f"weights stored as {dtype}", equals_before(cast(dtype), tolerance))
+        for dtype, tolerance in [(torch.float64, 1e-6), (torch.float16, 0.02), (torch.bfloat16, 0.1)]
+    ),
+    Good("the names of old checkpoints, LayerNorm.gamma", equals_before(old_names, 1e-7)),
+    Bad(
+        "a weight too few",
+        with_weights(lambda weights: weights.pop(QUERY)),
+        "missing: layers.0.attention.query.weight",
+        save_again(),
+    ),
+    Bad(
+        "a layer too many",
+        with_weights(put(QUERY.replace("layer.0", "layer.7"), 3)),
+        "unexpected: layers.7",
+        save_again(),
+    ),
+    Bad(
+        "a weight of another shape",
+        with_weights(put(QUERY, 12, 11)),
+        "mis-shaped: layers.0.attention.query.weight (12, 11) for (12, 12)",
+        save_again(),
+    ),
+    Bad(
+        "a weight under two names",
+        with_weights(put(QUERY.removeprefix("bert."), 12, 12)),
+        "a second time: save the model again",
+        save_again(),
+    ),
+    Good("no pooler, which no layer needs", loads(with_weights(without_pooler))),
+    Bad("an empty file", rewrite("model.safetensors", b""), "model.safetensors cannot be read", save_again()),
+    Bad(
+        "pickled weights only",
+        pickled_weights,
+        "only pickled weights (pytorch_model.bin), which can run code",
+        save_again(),
+    ),
+    Bad(
+        "no weights",
+        lambda folder: (folder / "model.safetensors").unlink() or load(folder),
+        "has no weights",
+        save_again(),
+    ),
+    Bad(
+        "an index that names a pickled file, a bomb",
+        pickled_shard,
+        "names 'pytorch_model.bin', which is not a safetensors file",
+        save_again(),
+    ),
+    Bad(
+        "an index that leads out of the folder",
+        lambda folder: load(shard(folder, f"../{folder.name}-1.safetensors")),
+        "which is not a safetensors file in its folder: save the model again",
+        save_again(),
+    ),
+    Good("the Hub's cache, with its links", hub_cache),
+    Good("two shards", loads(lambda folder: load(shard(folder, "a.safetensors", "b.safetensors")))),
+    Bad(
+        "NaN in a classifier that is saved over a good one",
+        save_broken,
+        "encoder.layers.0.attention.query.weight contains NaN or inf",
+        lambda folder: classify(folder).save(folder),
+    ),
+    Bad("a shard that is missing", lost_shard, "has no a.safetensors, which", save_again()),
+    *(
+        Bad(f"an index that holds {content:.20}", index(content), words, save_again())
+        for content, words in BROKEN_INDEX
+    ),
+    Bad(
+        "a state dict with NaN",
+        take_state_dict(lambda weight: weight * math.nan),
+        "contains NaN or inf",
+        take_state_dict(lambda weight: weight),
+    ),
+    Bad(
+        "weights of an earlier save next to shards",
+        twice,
+        "has weights twice, in model.safetensors and in the files that model.safetensors.index.json names: de",
+        lambda folder: (folder / "model.safetensors.index.json").unlink() or load(folder),
+    ),
+    *(
+        Bad(
+            f"the prefix {prefix} before all names",
+            with_weights(partial(add_prefix, prefix)),
+            f"has the weight {prefix}",
+            save_again(),
+        )
+        for prefix in ("module.", "_orig_mod.", "_orig_mod.module.")
+    ),
 ]
 SIZES = "load both from the same checkpoint, and look for added tokens, and for empty or repeated lines in vocab.txt"
 SAME = words(*tiny_tokenizer().vocab)  # as the model's
 
 TOKENIZER = [
-    ("a vocabulary smaller than the model's", words(*tiny_tokenizer(40).vocab),
-     ValueError, f"has 40 tokens with ids up to 39, but the model's vocab_size is 50: {SIZES}", SAME),
-    ("rows for 40 tokens, filled up to 48", lambda folder: BertConfig(**TINY | {"vocab_size": 48}).save_pretrained(
-        folder) or write_vocabulary(folder, [*tiny_tokenizer(40).vocab]) or len(load_tokenizer(folder)) == 40),
-    ("a folder without vocabulary", lambda folder: (folder / "vocab.txt").unlink() or load(folder),
-     ValueError, "has no vocab.txt or tokenizer.json: save the tokenizer of the model there, too", SAME),
-    ("a vocabulary with a token twice", words(*tiny_tokenizer(49).vocab, "a"), ValueError, SIZES, SAME),
-    *((f"an added token, {setting}", alter("tokenizer_config.json", **{setting: value}),
-       ValueError, f"has 51 tokens with ids up to 50, but the model's vocab_size is 50: {SIZES}",
-       alter("tokenizer_config.json", **{setting: ...}))
-      for setting, value in (("additional_special_tokens", ["<new>"]), ("added_tokens_decoder", {"50": PLAIN}))),
-    *((f"another special token, {setting}", alter("tokenizer_config.json", **{setting: value}),
-       ValueError, "special tokens that BERT does not have, ['17']: use one with BERT's five special tokens",
-       alter("tokenizer_config.json", **{setting: ...}))
-      for setting, value in (("additional_special_tokens", ["17"]), ("mask_token", "17"), ("pad_token", "17"))),
-    ("a token in added_tokens.json",
-     rewrite("added_tokens.json", '{"zz": 49}', words(*tiny_tokenizer(49).vocab)),
-     ValueError, "special tokens that BERT does not have, ['zz']: use one with BERT's five special tokens",
-     lambda folder: (folder / "added_tokens.json").unlink() or SAME(folder)),
-    *((f"a tokenizer with `{setting}: {value!r}`", alter("tokenizer_config.json", **{setting: value}),
-       ValueError, words, each(alter("tokenizer_config.json", **{setting: ...}), lambda _: embedded()))
-      for setting, value, words in (
-          ("strip_accents", False, "a normalizer that is not supported"),
-          ("tokenize_chinese_chars", False, "a normalizer that is not supported"),
-          ("tokenizer_class", "GPT2Tokenizer", "has a BPE model, not BERT's WordPiece: use a checkpoint"))),
-    *((f"{file}: {given}", rewrite(file, content), ValueError, "cannot be read", save_again())
-      for file, given, content in (
-          ("tokenizer_config.json", "a list", "[]"), ("tokenizer.json", "an empty file", b""),
-          ("tokenizer.json", "no parts", "{}"), ("vocab.txt", "bytes that are no UTF-8", b"\xff\xfe"))),
-    ("tokenizer.json as the official tokenizer writes it", tokenizer_json(lambda parts: None)),
+    Bad(
+        "a vocabulary smaller than the model's",
+        words(*tiny_tokenizer(40).vocab),
+        f"has 40 tokens with ids up to 39, but the model's vocab_size is 50: {SIZES}",
+        SAME,
+    ),
+    Good(
+        "rows for 40 tokens, filled up to 48",
+        lambda folder: (
+            BertConfig(**TINY | {"vocab_size": 48}).save_pretrained(folder)
+            or write_vocabulary(folder, [*tiny_tokenizer(40).vocab])
+            or len(load_tokenizer(folder)) == 40
+        ),
+    ),
+    Bad(
+        "a folder without vocabulary",
+        lambda folder: (folder / "vocab.txt").unlink() or load(folder),
+        "has no vocab.txt or tokenizer.json: save the tokenizer of the model there, too",
+        SAME,
+    ),
+    Bad("a vocabulary with a token twice", words(*tiny_tokenizer(49).vocab, "a"), SIZES, SAME),
+    *(
+        Bad(
+            f"an added token, {setting}",
+            alter("tokenizer_config.json", **{setting: value}),
+            f"has 51 tokens with ids up to 50, but the model's vocab_size is 50: {SIZES}",
+            alter("tokenizer_config.json", **{setting: ...}),
+        )
+        for setting, value in (("additional_special_tokens", ["<new>"]), ("added_tokens_decoder", {"50": PLAIN}))
+    ),
+    *(
+        Bad(
+            f"another special token, {setting}",
+            alter("tokenizer_config.json", **{setting: value}),
+            "special tokens that BERT does not have, ['17']: use one with BERT's five special tokens",
+            alter("tokenizer_config.json", **{setting: ...}),
+        )
+        for setting, value in (("additional_special_tokens", ["17"]), ("mask_token", "17"), ("pad_token", "17"))
+    ),
+    Bad(
+        "a token in added_tokens.json",
+        rewrite("added_tokens.json", '{"zz": 49}', words(*tiny_tokenizer(49).vocab)),
+        "special tokens that BERT does not have, ['zz']: use one with BERT's five special tokens",
+        lambda folder: (folder / "added_tokens.json").unlink() or SAME(folder),
+    ),
+    *(
+        Bad(
+            f"a tokenizer with `{setting}: {value!r}`",
+            alter("tokenizer_config.json", **{setting: value}),
+            words,
+            each(alter("tokenizer_config.json", **{setting: ...}), lambda _: embedded()),
+        )
+        for setting, value, words in (
+            ("strip_accents", False, "a normalizer that is not supported"),
+            ("tokenize_chinese_chars", False, "a normalizer that is not supported"),
+            ("tokenizer_class", "GPT2Tokenizer", "has a BPE model, not BERT's WordPiece: use a checkpoint"),
+        )
+    ),
+    *(
+        Bad(f"{file}: {given}", rewrite(file, content), "cannot be read", save_again())
+        for file, given, content in (
+            ("tokenizer_config.json", "a list", "[]"),
+            ("tokenizer.json", "an empty file", b""),
+            ("tokenizer.json", "no parts", "{}"),
+            ("vocab.txt", "bytes that are no UTF-8", b"\xff\xfe"),
+        )
+    ),
+    Good("tokenizer.json as the official tokenizer writes it", tokenizer_json(lambda parts: None)),
 ]
-# fmt: on

@@ -7,7 +7,7 @@ import torch
 from transformers import BatchEncoding, BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
-from tests.reference.bad_input import each
+from tests.reference.bad_input import Bad, Good, each
 from tests.reference.bad_input.checkpoints import SIZES, alter, classify, loads
 from utils.attention import scaled_dot_product_attention
 from utils.classifier import TransformerForSequenceClassification
@@ -118,7 +118,6 @@ def tune(**changes):
     return call
 
 
-# fmt: off
 STATES = torch.zeros(2, 4, 12)
 ENTRANCES = {  # each way into a model: how it takes ids and a mask
     "encoder": lambda ids, mask: encoder()(ids, mask),
@@ -137,191 +136,482 @@ OTHER_TENSORS = {  # other arguments that are tensors: who takes them, and a rig
     "encoder_attention_mask": (lambda mask: pair().decoder(IDS, None, STATES, mask), torch.ones(2, 4)),
 }
 NOT_TENSORS = {
-    "list": IDS.tolist(), "tuple": ((5, 6, 7),), "ndarray": IDS.numpy(), "dict": {"input_ids": IDS},
-    "BatchEncoding": BatchEncoding({"input_ids": IDS}), "str": "a film", "int": 7,
+    "list": IDS.tolist(),
+    "tuple": ((5, 6, 7),),
+    "ndarray": IDS.numpy(),
+    "dict": {"input_ids": IDS},
+    "BatchEncoding": BatchEncoding({"input_ids": IDS}),
+    "str": "a film",
+    "int": 7,
 }
 ROWS = "use torch.tensor with a row for each text, or **batch for a tokenizer's dictionary"
 MASKED = "masks every token of a row: leave at least one 1 in each"
 ODD_MASK = "contains NaN or less than 0: use 1 for real tokens and 0 for padding"
 
 INPUT = [
-    *((f"the id {wrong} of 50", encode(input_ids=torch.tensor([[2, wrong, 3]])),
-       ValueError, f"input_ids contain {wrong}, but valid ids are 0 to 49", encode(input_ids=torch.tensor([[0, 49]])))
-      for wrong in (50, -1, 10**9)),
-    ("ids of the shape (3,)", encode(input_ids=IDS[0]),
-     ValueError, "input_ids must be (B, S), got (3,): use ids[None] for a single", encode(input_ids=IDS[0][None])),
-    *((f"ids of the shape {shape}", encode(input_ids=torch.ones(shape).long()),
-       ValueError, f"input_ids must be (B, S), got {shape}: use a row of ids for each text", encode())
-      for shape in [(0, 3), (1, 0), (1, 1, 3)]),
-    *((f"ids of {dtype}", encode(input_ids=IDS.to(dtype)),
-       ValueError, f"input_ids must contain integers, got {dtype}: convert with .long()",
-       encode(input_ids=IDS.to(dtype).long())) for dtype in (torch.float32, torch.bool, torch.float16)),
-    ("ids of torch.int32", same(input_ids=IDS.int())),
-    *((f"a {kind} for ids, {entrance}", lambda _, enter=enter, wrong=wrong: enter(wrong, None),
-       TypeError, f"input_ids must be a tensor, got {kind}: {ROWS}", lambda _, enter=enter: enter(IDS, None))
-      for entrance, enter in ENTRANCES.items() for kind, wrong in NOT_TENSORS.items()),
-    *((f"a {kind} for a mask, {entrance}", lambda _, enter=enter, wrong=wrong: enter(IDS, wrong),
-       TypeError, f"attention_mask must be a tensor, got {kind}: {ROWS}", accepts_masks(enter))
-      for entrance, enter in ENTRANCES.items() for kind, wrong in NOT_TENSORS.items()),
-    *((f"a mask with NaN, {entrance}", lambda _, enter=enter: enter(IDS, torch.tensor([[1, torch.nan, 1]] * 2)),
-       ValueError, f"attention_mask {ODD_MASK}", accepts_masks(enter)) for entrance, enter in ENTRANCES.items()),
-    *((f"a {kind} for {name}", lambda _, call=call, wrong=wrong: call(wrong), TypeError,
-       f"{name} must be a tensor, got {kind}: ", lambda _, call=call, right=right: call(right))
-      for name, (call, right) in OTHER_TENSORS.items() for kind, wrong in NOT_TENSORS.items()),
-    *((f"a mask of the shape {shape} for one layer",
-       lambda _, shape=shape: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(shape)),
-       ValueError, f"attention_mask must have the shape (2, 3) of the input, got {shape}",
-       lambda _: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(2, 3)))
-      for shape in [(2, 4), (1, 3), (3,), (2, 1, 1, 3)]),
-    *((f"a mask of the shape {shape} for scores (1, 3, 3)", attend(torch.ones(shape)),
-       ValueError, f"attention_mask of shape {shape} does not fit scores of shape (1, 3, 3)", attend(torch.ones(3, 3)))
-      for shape in [(2, 2), (2, 3), (3, 2), (2, 3, 3), (1, 1, 3, 3)]),
-    *((f"a mask of the shape {shape} for scores (4, 5, 2, 3)", broadcasts(shape))
-      for shape in [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 2, 3), (5, 1, 3), (4, 1, 2, 3)]),
-    *((f"a mask of the shape {tuple(mask.shape)} that hides every key of a row", attend(mask),
-       ValueError, f"attention_mask {MASKED}", attend(torch.ones(3, 3).tril()))
-      for mask in (torch.ones(3, 3).tril(-1), torch.zeros(3), torch.tensor(0))),
-    *((f"a mask with {mask[1]} for attention", attend(torch.tensor(mask)), ValueError, f"attention_mask {ODD_MASK}",
-       attend(torch.tensor([1, 0, 1]))) for mask in ([1, torch.nan, 1], [0, -1e4, 0])),
-    ("17 tokens for 16 positions", encode(input_ids=torch.ones(1, 17).long()),
-     ValueError, "17 tokens, but only 16 positions: tokenize with max_length=16",
-     encode(**tiny_tokenizer()("a " * 17, max_length=16))),
-    *((f"the token type {wrong} of 2", encode(token_type_ids=torch.tensor([[0, wrong, 0], [0, 0, 0]])),
-       ValueError, f"token_type_ids contain {wrong}, but valid ids are 0 to 1",
-       encode(token_type_ids=torch.tensor([[0, 1, 0], [0, 0, 0]]))) for wrong in (2, -1)),
-    ("token types of another shape", encode(token_type_ids=torch.zeros(1, 2).long()),
-     ValueError, "token_type_ids must have the shape (2, 3) of the input",
-     encode(token_type_ids=torch.zeros(2, 3).long())),
-    *((f"a mask of the shape {shape}", encode(attention_mask=torch.ones(shape)),
-       ValueError, "attention_mask must have the shape (2, 3) of the input", encode(attention_mask=torch.ones(2, 3)))
-      for shape in [(2, 4), (3,), (2, 1, 1, 3)]),
-    ("a mask that hides a whole row", encode(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
-     ValueError, f"attention_mask {MASKED}", encode(attention_mask=torch.tensor([[1, 1, 1], [1, 0, 0]]))),
-    ("a mask to be added to scores", encode(attention_mask=torch.tensor([[0, 0, -10_000], [0, 0, 0]])),
-     ValueError, f"attention_mask {ODD_MASK}", encode(attention_mask=torch.tensor([[1, 1, 0], [1, 1, 1]]))),
-    *((f"a mask, {given}", lambda _, mask=mask, full=full: (
-        checked_mask(IDS, mask, None, BertConfig(**TINY)) is (None if full else mask)))
-      for given, mask, full in (("None", None, True), ("full", torch.ones(2, 3), True),
-                                ("bool", torch.ones(2, 3).bool(), True), ("padding", 1 - torch.eye(2, 3), False))),
-    *((f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)))
-      for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)),
-    ("meta ids", encode(input_ids=IDS.to("meta")),
-     ValueError, "input_ids must have values, but a tensor on the device meta has none: create it on a CPU", encode()),
-    ("sparse ids", encode(input_ids=IDS.to_sparse()),
-     ValueError, "input_ids must be a dense tensor, got torch.sparse_coo: convert it",
-     encode(input_ids=IDS.to_sparse().to_dense())),
-    ("a mask of complex numbers", encode(attention_mask=torch.ones(2, 3).to(torch.complex64)),
-     ValueError, "attention_mask must contain real numbers, got torch.complex64: convert with .real.float()",
-     encode(attention_mask=torch.ones(2, 3).to(torch.complex64).real.float())),
-    ("an index tuple for `where`", lambda _: masked_lm()(IDS, where=(torch.tensor([0]), torch.tensor([1]))),
-     TypeError, "where must be a tensor, got tuple: use torch.tensor with a row for each text",
-     lambda _: masked_lm()(IDS, where=torch.tensor([[False, True, False], [False, False, False]]))),
-    *((f"ids of {dtype} to be masked", lambda _, dtype=dtype: mask_tokens(IDS.to(dtype), tiny_tokenizer()),
-       ValueError, f"input_ids must contain integers, got {dtype}: convert with .long()",
-       lambda _, dtype=dtype: mask_tokens(IDS.to(dtype).long(), tiny_tokenizer()))
-      for dtype in (torch.float32, torch.int8)),
-    ("int32 ids of a large vocabulary to be counted",
-     lambda _: counted(IDS.int() + 69_990)),
-    ("no mask, packed", lambda _: encode_packed(encoder(), IDS).shape == (2, 3, 12)),
+    *(
+        Bad(
+            f"the id {wrong} of 50",
+            encode(input_ids=torch.tensor([[2, wrong, 3]])),
+            f"input_ids contain {wrong}, but valid ids are 0 to 49",
+            encode(input_ids=torch.tensor([[0, 49]])),
+        )
+        for wrong in (50, -1, 10**9)
+    ),
+    Bad(
+        "ids of the shape (3,)",
+        encode(input_ids=IDS[0]),
+        "input_ids must be (B, S), got (3,): use ids[None] for a single",
+        encode(input_ids=IDS[0][None]),
+    ),
+    *(
+        Bad(
+            f"ids of the shape {shape}",
+            encode(input_ids=torch.ones(shape).long()),
+            f"input_ids must be (B, S), got {shape}: use a row of ids for each text",
+            encode(),
+        )
+        for shape in [(0, 3), (1, 0), (1, 1, 3)]
+    ),
+    *(
+        Bad(
+            f"ids of {dtype}",
+            encode(input_ids=IDS.to(dtype)),
+            f"input_ids must contain integers, got {dtype}: convert with .long()",
+            encode(input_ids=IDS.to(dtype).long()),
+        )
+        for dtype in (torch.float32, torch.bool, torch.float16)
+    ),
+    Good("ids of torch.int32", same(input_ids=IDS.int())),
+    *(
+        Bad(
+            f"a {kind} for ids, {entrance}",
+            lambda _, enter=enter, wrong=wrong: enter(wrong, None),
+            f"input_ids must be a tensor, got {kind}: {ROWS}",
+            lambda _, enter=enter: enter(IDS, None),
+            error=TypeError,
+        )
+        for entrance, enter in ENTRANCES.items()
+        for kind, wrong in NOT_TENSORS.items()
+    ),
+    *(
+        Bad(
+            f"a {kind} for a mask, {entrance}",
+            lambda _, enter=enter, wrong=wrong: enter(IDS, wrong),
+            f"attention_mask must be a tensor, got {kind}: {ROWS}",
+            accepts_masks(enter),
+            error=TypeError,
+        )
+        for entrance, enter in ENTRANCES.items()
+        for kind, wrong in NOT_TENSORS.items()
+    ),
+    *(
+        Bad(
+            f"a mask with NaN, {entrance}",
+            lambda _, enter=enter: enter(IDS, torch.tensor([[1, torch.nan, 1]] * 2)),
+            f"attention_mask {ODD_MASK}",
+            accepts_masks(enter),
+        )
+        for entrance, enter in ENTRANCES.items()
+    ),
+    *(
+        Bad(
+            f"a {kind} for {name}",
+            lambda _, call=call, wrong=wrong: call(wrong),
+            f"{name} must be a tensor, got {kind}: ",
+            lambda _, call=call, right=right: call(right),
+            error=TypeError,
+        )
+        for name, (call, right) in OTHER_TENSORS.items()
+        for kind, wrong in NOT_TENSORS.items()
+    ),
+    *(
+        Bad(
+            f"a mask of the shape {shape} for one layer",
+            lambda _, shape=shape: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(shape)),
+            f"attention_mask must have the shape (2, 3) of the input, got {shape}",
+            lambda _: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(2, 3)),
+        )
+        for shape in [(2, 4), (1, 3), (3,), (2, 1, 1, 3)]
+    ),
+    *(
+        Bad(
+            f"a mask of the shape {shape} for scores (1, 3, 3)",
+            attend(torch.ones(shape)),
+            f"attention_mask of shape {shape} does not fit scores of shape (1, 3, 3)",
+            attend(torch.ones(3, 3)),
+        )
+        for shape in [(2, 2), (2, 3), (3, 2), (2, 3, 3), (1, 1, 3, 3)]
+    ),
+    *(
+        Good(f"a mask of the shape {shape} for scores (4, 5, 2, 3)", broadcasts(shape))
+        for shape in [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 2, 3), (5, 1, 3), (4, 1, 2, 3)]
+    ),
+    *(
+        Bad(
+            f"a mask of the shape {tuple(mask.shape)} that hides every key of a row",
+            attend(mask),
+            f"attention_mask {MASKED}",
+            attend(torch.ones(3, 3).tril()),
+        )
+        for mask in (torch.ones(3, 3).tril(-1), torch.zeros(3), torch.tensor(0))
+    ),
+    *(
+        Bad(
+            f"a mask with {mask[1]} for attention",
+            attend(torch.tensor(mask)),
+            f"attention_mask {ODD_MASK}",
+            attend(torch.tensor([1, 0, 1])),
+        )
+        for mask in ([1, torch.nan, 1], [0, -1e4, 0])
+    ),
+    Bad(
+        "17 tokens for 16 positions",
+        encode(input_ids=torch.ones(1, 17).long()),
+        "17 tokens, but only 16 positions: tokenize with max_length=16",
+        encode(**tiny_tokenizer()("a " * 17, max_length=16)),
+    ),
+    *(
+        Bad(
+            f"the token type {wrong} of 2",
+            encode(token_type_ids=torch.tensor([[0, wrong, 0], [0, 0, 0]])),
+            f"token_type_ids contain {wrong}, but valid ids are 0 to 1",
+            encode(token_type_ids=torch.tensor([[0, 1, 0], [0, 0, 0]])),
+        )
+        for wrong in (2, -1)
+    ),
+    Bad(
+        "token types of another shape",
+        encode(token_type_ids=torch.zeros(1, 2).long()),
+        "token_type_ids must have the shape (2, 3) of the input",
+        encode(token_type_ids=torch.zeros(2, 3).long()),
+    ),
+    *(
+        Bad(
+            f"a mask of the shape {shape}",
+            encode(attention_mask=torch.ones(shape)),
+            "attention_mask must have the shape (2, 3) of the input",
+            encode(attention_mask=torch.ones(2, 3)),
+        )
+        for shape in [(2, 4), (3,), (2, 1, 1, 3)]
+    ),
+    Bad(
+        "a mask that hides a whole row",
+        encode(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
+        f"attention_mask {MASKED}",
+        encode(attention_mask=torch.tensor([[1, 1, 1], [1, 0, 0]])),
+    ),
+    Bad(
+        "a mask to be added to scores",
+        encode(attention_mask=torch.tensor([[0, 0, -10_000], [0, 0, 0]])),
+        f"attention_mask {ODD_MASK}",
+        encode(attention_mask=torch.tensor([[1, 1, 0], [1, 1, 1]])),
+    ),
+    *(
+        Good(
+            f"a mask, {given}",
+            lambda _, mask=mask, full=full: (
+                checked_mask(IDS, mask, None, BertConfig(**TINY)) is (None if full else mask)
+            ),
+        )
+        for given, mask, full in (
+            ("None", None, True),
+            ("full", torch.ones(2, 3), True),
+            ("bool", torch.ones(2, 3).bool(), True),
+            ("padding", 1 - torch.eye(2, 3), False),
+        )
+    ),
+    *(
+        Good(f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)))
+        for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)
+    ),
+    Bad(
+        "meta ids",
+        encode(input_ids=IDS.to("meta")),
+        "input_ids must have values, but a tensor on the device meta has none: create it on a CPU",
+        encode(),
+    ),
+    Bad(
+        "sparse ids",
+        encode(input_ids=IDS.to_sparse()),
+        "input_ids must be a dense tensor, got torch.sparse_coo: convert it",
+        encode(input_ids=IDS.to_sparse().to_dense()),
+    ),
+    Bad(
+        "a mask of complex numbers",
+        encode(attention_mask=torch.ones(2, 3).to(torch.complex64)),
+        "attention_mask must contain real numbers, got torch.complex64: convert with .real.float()",
+        encode(attention_mask=torch.ones(2, 3).to(torch.complex64).real.float()),
+    ),
+    Bad(
+        "an index tuple for `where`",
+        lambda _: masked_lm()(IDS, where=(torch.tensor([0]), torch.tensor([1]))),
+        "where must be a tensor, got tuple: use torch.tensor with a row for each text",
+        lambda _: masked_lm()(IDS, where=torch.tensor([[False, True, False], [False, False, False]])),
+        error=TypeError,
+    ),
+    *(
+        Bad(
+            f"ids of {dtype} to be masked",
+            lambda _, dtype=dtype: mask_tokens(IDS.to(dtype), tiny_tokenizer()),
+            f"input_ids must contain integers, got {dtype}: convert with .long()",
+            lambda _, dtype=dtype: mask_tokens(IDS.to(dtype).long(), tiny_tokenizer()),
+        )
+        for dtype in (torch.float32, torch.int8)
+    ),
+    Good("int32 ids of a large vocabulary to be counted", lambda _: counted(IDS.int() + 69_990)),
+    Good("no mask, packed", lambda _: encode_packed(encoder(), IDS).shape == (2, 3, 12)),
 ]
 SOURCE = decode(encoder_hidden_states=torch.zeros(2, 4, 12))
 
 WRITING = [
-    ("no source", decode(), ValueError,
-     "encoder_hidden_states=None, but this decoder looks at a source: pass the encoder's last_hidden_state",
-     lambda _: pair().decoder(IDS, encoder_hidden_states=encoder()(IDS).last_hidden_state)),
-    *((f"a source of the shape {shape}", decode(encoder_hidden_states=torch.zeros(shape)),
-       ValueError, f"encoder_hidden_states must be (2, S, 12), a source for each text, got {shape}", SOURCE)
-      for shape in ((2, 4, 6), (1, 4, 12))),
-    ("a source without a real token", write(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
-     ValueError, f"attention_mask {MASKED}", write(attention_mask=torch.tensor([[1, 1, 1], [1, 0, 0]]))),
-    ("the id 50 of 50 in the source", write(input_ids=IDS + 47), ValueError, "but valid ids are 0 to 49", write()),
-    *((f"`max_length={length!r}`", write(max_length=length), ValueError, "must be an integer from 2 to 16",
-       each(write(max_length=2), write(max_length=16))) for length in (1, 0, 17, 2.5, None)),
-    *((f"`num_beams={beams!r}`", write(num_beams=beams), ValueError, "must be an integer from 1 to 25",
-       each(write(num_beams=1), write(num_beams=25))) for beams in (0, -1, 1.5, 26)),
-    *((f"`{name}: {wrong!r}`", write({name: wrong}), ValueError,
-       f"{name} must be an integer from 0 to 49, got {wrong!r}", each(write({name: 0}), write({name: 49})))
-      for name in ("bos_token_id", "eos_token_id") for wrong in (None, 50)),
-    *((f"`pad_token_id={wrong}`, set after the decoder was built", write_with_pad(wrong),
-       ValueError, f"pad_token_id must be an integer from 0 to 49, got {wrong}",
-       each(write_with_pad(0), write_with_pad(49))) for wrong in (-1, 10**9)),
-    ("an encoder and a decoder of different widths", write({"encoder": {"hidden_size": 24}}),
-     ValueError, "hidden_size is 24 in the encoder, 12 in the decoder: use one",
-     write({"encoder": {"hidden_size": 24}, "hidden_size": 24})),
-    *((f"a source with {wrong}", decode(encoder_hidden_states=torch.full((2, 4, 12), wrong)),
-       ValueError, "encoder_hidden_states contain NaN or inf: look for what went wrong in the encoder", SOURCE)
-      for wrong in (math.nan, math.inf)),
-    *((f"{given} for the source",
-       decode(encoder_hidden_states=torch.zeros(2, 4, 12), encoder_attention_mask=mask), ValueError, words,
-       decode(encoder_hidden_states=torch.zeros(2, 4, 12), encoder_attention_mask=torch.eye(2, 4)))
-      for given, mask, words in (
-          ("a mask of another shape", torch.ones(2, 3), "encoder_attention_mask must have the shape (2, 4)"),
-          ("a mask that hides a row", torch.zeros(2, 4), f"encoder_attention_mask {MASKED}"),
-          ("a mask with NaN", torch.full((2, 4), math.nan), f"encoder_attention_mask {ODD_MASK}"))),
-    ("word embeddings that are not tied", write({"tie_word_embeddings": False}),
-     ValueError, "tie_word_embeddings=False is not supported: use tie_word_embeddings=True",
-     write({"tie_word_embeddings": True})),
-    ("a decoder that does not use a source", write({"add_cross_attention": False}),
-     ValueError, "this decoder does not use a source: leave it out, or use add_cross_attention=True",
-     each(lambda _: pair(add_cross_attention=False).decoder(IDS), write({"add_cross_attention": True}))),
-    ("an encoder for the decoder", write({"is_decoder": False}),
-     ValueError, "is_decoder=False makes an encoder, but this is a decoder: use is_decoder=True",
-     write({"is_decoder": True})),
+    Bad(
+        "no source",
+        decode(),
+        "encoder_hidden_states=None, but this decoder looks at a source: pass the encoder's last_hidden_state",
+        lambda _: pair().decoder(IDS, encoder_hidden_states=encoder()(IDS).last_hidden_state),
+    ),
+    *(
+        Bad(
+            f"a source of the shape {shape}",
+            decode(encoder_hidden_states=torch.zeros(shape)),
+            f"encoder_hidden_states must be (2, S, 12), a source for each text, got {shape}",
+            SOURCE,
+        )
+        for shape in ((2, 4, 6), (1, 4, 12))
+    ),
+    Bad(
+        "a source without a real token",
+        write(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
+        f"attention_mask {MASKED}",
+        write(attention_mask=torch.tensor([[1, 1, 1], [1, 0, 0]])),
+    ),
+    Bad("the id 50 of 50 in the source", write(input_ids=IDS + 47), "but valid ids are 0 to 49", write()),
+    *(
+        Bad(
+            f"`max_length={length!r}`",
+            write(max_length=length),
+            "must be an integer from 2 to 16",
+            each(write(max_length=2), write(max_length=16)),
+        )
+        for length in (1, 0, 17, 2.5, None)
+    ),
+    *(
+        Bad(
+            f"`num_beams={beams!r}`",
+            write(num_beams=beams),
+            "must be an integer from 1 to 25",
+            each(write(num_beams=1), write(num_beams=25)),
+        )
+        for beams in (0, -1, 1.5, 26)
+    ),
+    *(
+        Bad(
+            f"`{name}: {wrong!r}`",
+            write({name: wrong}),
+            f"{name} must be an integer from 0 to 49, got {wrong!r}",
+            each(write({name: 0}), write({name: 49})),
+        )
+        for name in ("bos_token_id", "eos_token_id")
+        for wrong in (None, 50)
+    ),
+    *(
+        Bad(
+            f"`pad_token_id={wrong}`, set after the decoder was built",
+            write_with_pad(wrong),
+            f"pad_token_id must be an integer from 0 to 49, got {wrong}",
+            each(write_with_pad(0), write_with_pad(49)),
+        )
+        for wrong in (-1, 10**9)
+    ),
+    Bad(
+        "an encoder and a decoder of different widths",
+        write({"encoder": {"hidden_size": 24}}),
+        "hidden_size is 24 in the encoder, 12 in the decoder: use one",
+        write({"encoder": {"hidden_size": 24}, "hidden_size": 24}),
+    ),
+    *(
+        Bad(
+            f"a source with {wrong}",
+            decode(encoder_hidden_states=torch.full((2, 4, 12), wrong)),
+            "encoder_hidden_states contain NaN or inf: look for what went wrong in the encoder",
+            SOURCE,
+        )
+        for wrong in (math.nan, math.inf)
+    ),
+    *(
+        Bad(
+            f"{given} for the source",
+            decode(encoder_hidden_states=torch.zeros(2, 4, 12), encoder_attention_mask=mask),
+            words,
+            decode(encoder_hidden_states=torch.zeros(2, 4, 12), encoder_attention_mask=torch.eye(2, 4)),
+        )
+        for given, mask, words in (
+            ("a mask of another shape", torch.ones(2, 3), "encoder_attention_mask must have the shape (2, 4)"),
+            ("a mask that hides a row", torch.zeros(2, 4), f"encoder_attention_mask {MASKED}"),
+            ("a mask with NaN", torch.full((2, 4), math.nan), f"encoder_attention_mask {ODD_MASK}"),
+        )
+    ),
+    Bad(
+        "word embeddings that are not tied",
+        write({"tie_word_embeddings": False}),
+        "tie_word_embeddings=False is not supported: use tie_word_embeddings=True",
+        write({"tie_word_embeddings": True}),
+    ),
+    Bad(
+        "a decoder that does not use a source",
+        write({"add_cross_attention": False}),
+        "this decoder does not use a source: leave it out, or use add_cross_attention=True",
+        each(lambda _: pair(add_cross_attention=False).decoder(IDS), write({"add_cross_attention": True})),
+    ),
+    Bad(
+        "an encoder for the decoder",
+        write({"is_decoder": False}),
+        "is_decoder=False makes an encoder, but this is a decoder: use is_decoder=True",
+        write({"is_decoder": True}),
+    ),
 ]
 GOOD_SETTINGS = {"seed": 0, "patience": 0, "max_length": 3, "batch_size": 1}
 CLASS = tune(train=Examples(["a"], [1]))
 
 TRAINING = [
-    *((f"the label {label}{more}", tune(train=Examples(["a"], [label])),
-       ValueError, f"labels must be from 0 to 1, got {label} for text 0", CLASS)
-      for label, more in ((2, " of two classes"), (-1, ""))),
-    *((f"the label {label!r}", tune(train=Examples(["a"], [label])), TypeError,
-       f"labels must be integers, got {kind}: {label!r} of text 0: use the number of its class", CLASS)
-      for label, kind in [("1", "str"), (None, "NoneType"), (0.5, "float")]),
-    ("two texts and one label", lambda _: Examples(["a", "b"], [0]),
-     ValueError, "got 2 texts but 1 labels: pass one label per text", lambda _: Examples(["a", "b"], [0, 1])),
-    ("an empty text among them", tune(train=Examples(["a", " "], [0, 1])),
-     ValueError, "text 1 is empty: leave it out", tune(train=Examples(["a"], [0]))),
-    *((f"a loss of {loss}", lambda _, loss=loss: check_finite(loss, 7, 0.00123),
-       FloatingPointError, f"the loss is {loss} at step 7, with a learning rate of 0.0012: use a lower one",
-       lambda _: check_finite(1e30, 1, 1e-5)) for loss in (math.nan, math.inf, -math.inf)),
-    ("a pair of lists instead of Examples", tune(train=(["a"], [0])),
-     TypeError, "examples must be Examples(texts, labels), got tuple", tune(train=Examples(["a"], [0]))),
-    *((f"no texts as `{name}`", tune(**{name: Examples([], [])}),
-       ValueError, "got an empty list: pass at least one text", tune(**{name: Examples(["a"], [0])}))
-      for name in ("train", "validation")),
-    ("`max_length=2` to train", tune(max_length=2), ValueError,
-     "max_length=2 is too small for 2 special tokens and 1 of text: use at least 3", tune(max_length=3)),
-    *((f"`epochs={epochs}`", tune(epochs=epochs), ValueError, "epochs must be an integer from 1 to 10,000, got ",
-       tune(epochs=1)) for epochs in (0, 2**70)),
-    ("`batch_size=0`", tune(batch_size=0), ValueError, "batch_size must be a positive integer, got 0",
-     tune(batch_size=1)),
-    *((f"`learning_rate={rate}`", tune(learning_rate=rate), ValueError,
-       f"learning_rate must be between 0 and inf, got {rate}: use a small one such as 5e-5", tune(learning_rate=5e-5))
-      for rate in (0.0, math.nan, -1.0)),
-    *((f"`{name}={value!r}`", tune(**{name: value}), ValueError, f"{name} must be {kind}, got {value!r}",
-       tune(**{name: GOOD_SETTINGS[name]}))
-      for name, value, kind in (
-          *(("seed", wrong, "an integer from 0 to 1,000,000,000") for wrong in (0.5, "a")),
-          ("patience", None, "an integer of at least 0"), ("max_length", 2.5, "an integer of at least 3"),
-          ("batch_size", 2.5, "a positive integer"))),
-    ("a tokenizer of another model", tune(tokenizer=tiny_tokenizer(40)), ValueError, SIZES, tune()),
-    *((f"{given} where the tokenizer belongs", tune(tokenizer=wrong),
-       TypeError, "tokenizer must be a WordPieceTokenizer or transformers' own, got ",
-       each(tune(), lambda folder: tune(tokenizer=load_tokenizer(folder))(folder)))
-      for given, wrong in (("a text", "a text"), ("a function without a vocabulary", len))),
-    ("one text to classify, not a list", lambda _: predict(classifier(), tiny_tokenizer(), "a film"),
-     TypeError, "wrap one text in a list", lambda _: predict(classifier(), tiny_tokenizer(), ["a film"])),
-    ("one class", lambda _: TransformerForSequenceClassification(BertConfig(**TINY, num_labels=1)),
-     ValueError, "num_labels must be an integer of at least 2, got 1",
-     lambda _: TransformerForSequenceClassification(BertConfig(**TINY, num_labels=2))),
-    *((f"a checkpoint with `problem_type: {kind!r}`", alter("config.json", classify, problem_type=kind),
-       ValueError, f"problem_type={kind!r} is not supported: use a classifier that gives each text one label",
-       alter("config.json", classify, problem_type="single_label_classification"))
-      for kind in ("multi_label_classification", "regression")),
-    ("a new last layer for several labels a text", loads(alter(
-        "config.json", lambda folder: TransformerForSequenceClassification.from_checkpoint(folder, num_labels=2),
-        problem_type="multi_label_classification"))),
+    *(
+        Bad(
+            f"the label {label}{more}",
+            tune(train=Examples(["a"], [label])),
+            f"labels must be from 0 to 1, got {label} for text 0",
+            CLASS,
+        )
+        for label, more in ((2, " of two classes"), (-1, ""))
+    ),
+    *(
+        Bad(
+            f"the label {label!r}",
+            tune(train=Examples(["a"], [label])),
+            f"labels must be integers, got {kind}: {label!r} of text 0: use the number of its class",
+            CLASS,
+            error=TypeError,
+        )
+        for label, kind in [("1", "str"), (None, "NoneType"), (0.5, "float")]
+    ),
+    Bad(
+        "two texts and one label",
+        lambda _: Examples(["a", "b"], [0]),
+        "got 2 texts but 1 labels: pass one label per text",
+        lambda _: Examples(["a", "b"], [0, 1]),
+    ),
+    Bad(
+        "an empty text among them",
+        tune(train=Examples(["a", " "], [0, 1])),
+        "text 1 is empty: leave it out",
+        tune(train=Examples(["a"], [0])),
+    ),
+    *(
+        Bad(
+            f"a loss of {loss}",
+            lambda _, loss=loss: check_finite(loss, 7, 0.00123),
+            f"the loss is {loss} at step 7, with a learning rate of 0.0012: use a lower one",
+            lambda _: check_finite(1e30, 1, 1e-5),
+            error=FloatingPointError,
+        )
+        for loss in (math.nan, math.inf, -math.inf)
+    ),
+    Bad(
+        "a pair of lists instead of Examples",
+        tune(train=(["a"], [0])),
+        "examples must be Examples(texts, labels), got tuple",
+        tune(train=Examples(["a"], [0])),
+        error=TypeError,
+    ),
+    *(
+        Bad(
+            f"no texts as `{name}`",
+            tune(**{name: Examples([], [])}),
+            "got an empty list: pass at least one text",
+            tune(**{name: Examples(["a"], [0])}),
+        )
+        for name in ("train", "validation")
+    ),
+    Bad(
+        "`max_length=2` to train",
+        tune(max_length=2),
+        "max_length=2 is too small for 2 special tokens and 1 of text: use at least 3",
+        tune(max_length=3),
+    ),
+    *(
+        Bad(
+            f"`epochs={epochs}`",
+            tune(epochs=epochs),
+            "epochs must be an integer from 1 to 10,000, got ",
+            tune(epochs=1),
+        )
+        for epochs in (0, 2**70)
+    ),
+    Bad("`batch_size=0`", tune(batch_size=0), "batch_size must be a positive integer, got 0", tune(batch_size=1)),
+    *(
+        Bad(
+            f"`learning_rate={rate}`",
+            tune(learning_rate=rate),
+            f"learning_rate must be between 0 and inf, got {rate}: use a small one such as 5e-5",
+            tune(learning_rate=5e-5),
+        )
+        for rate in (0.0, math.nan, -1.0)
+    ),
+    *(
+        Bad(
+            f"`{name}={value!r}`",
+            tune(**{name: value}),
+            f"{name} must be {kind}, got {value!r}",
+            tune(**{name: GOOD_SETTINGS[name]}),
+        )
+        for name, value, kind in (
+            *(("seed", wrong, "an integer from 0 to 1,000,000,000") for wrong in (0.5, "a")),
+            ("patience", None, "an integer of at least 0"),
+            ("max_length", 2.5, "an integer of at least 3"),
+            ("batch_size", 2.5, "a positive integer"),
+        )
+    ),
+    Bad("a tokenizer of another model", tune(tokenizer=tiny_tokenizer(40)), SIZES, tune()),
+    *(
+        Bad(
+            f"{given} where the tokenizer belongs",
+            tune(tokenizer=wrong),
+            "tokenizer must be a WordPieceTokenizer or transformers' own, got ",
+            each(tune(), lambda folder: tune(tokenizer=load_tokenizer(folder))(folder)),
+            error=TypeError,
+        )
+        for given, wrong in (("a text", "a text"), ("a function without a vocabulary", len))
+    ),
+    Bad(
+        "one text to classify, not a list",
+        lambda _: predict(classifier(), tiny_tokenizer(), "a film"),
+        "wrap one text in a list",
+        lambda _: predict(classifier(), tiny_tokenizer(), ["a film"]),
+        error=TypeError,
+    ),
+    Bad(
+        "one class",
+        lambda _: TransformerForSequenceClassification(BertConfig(**TINY, num_labels=1)),
+        "num_labels must be an integer of at least 2, got 1",
+        lambda _: TransformerForSequenceClassification(BertConfig(**TINY, num_labels=2)),
+    ),
+    *(
+        Bad(
+            f"a checkpoint with `problem_type: {kind!r}`",
+            alter("config.json", classify, problem_type=kind),
+            f"problem_type={kind!r} is not supported: use a classifier that gives each text one label",
+            alter("config.json", classify, problem_type="single_label_classification"),
+        )
+        for kind in ("multi_label_classification", "regression")
+    ),
+    Good(
+        "a new last layer for several labels a text",
+        loads(
+            alter(
+                "config.json",
+                lambda folder: TransformerForSequenceClassification.from_checkpoint(folder, num_labels=2),
+                problem_type="multi_label_classification",
+            )
+        ),
+    ),
 ]
-# fmt: on

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.reference.bad_input import each
+from tests.reference.bad_input import Bad, Good, each
 from utils.support import labelled_texts, labelled_words, tables
 
 
@@ -75,45 +75,66 @@ def word_folder(folder: Path):
     return labelled_words.read_words(folder)
 
 
-# fmt: off
 GOOD_TABLE = table("name,ticker\nCafé,C\n".encode())
 COLUMNS = "save it as CSV, UTF-8, with the columns name, ticker"
 
 TABLE = [
-    ("a byte order mark, as Excel writes it", table("\ufeffname,ticker\r\nCafé,C\r\n".encode())),
-    ("semicolons, as Excel writes them in Europe", table("name;ticker\nCafé;C\n".encode())),
-    ("a line for Excel above the header", table("\ufeffsep=;\r\nname;ticker\r\nCafé;C\r\n".encode())),
-    ("bars", table("name|ticker\nCafé|C\n".encode())),
-    ("a comma in the name of a column", table("name;ticker;a, b, c\nCafé;C;d\n".encode())),
-    ("a column too many", table("more,name,ticker\n1,Café,C\n".encode())),
-    *((given, table(content), ValueError, words, GOOD_TABLE) for given, content, words in (
-        ("a column that is missing", b"name,symbol\nA,B\n", f"'ticker' is missing from ['name', 'symbol']): {COLUMNS}"),
-        ("a row that is too short", b"name,ticker\nA\n",
-         f"row 1 below the header has fewer than 2 columns): {COLUMNS}"),
-        ("Latin-1", "name,ticker\nCafé,C\n".encode("latin-1"), COLUMNS),
-        ("an empty file", b"", f"No columns to parse from file): {COLUMNS}"),
-        ("a column that is there twice", b"name,ticker,name\nA,B,C\n", f"column 'name' more than once): {COLUMNS}"))),
-    ("a row that is too long", table(b"name,ticker\nA,B,C\n"),
-     ValueError, "Expected 2 fields in line 2, saw 3): put double quotes around a text with ','",
-     lambda folder: rows_of(folder, 'name,ticker\n"A,B",C\n') == [{"name": "A,B", "ticker": "C"}]),
-    ("a stray quote", table(b'name,ticker\n"A,B\n"C,D\n'), ValueError, "cannot be read (',' expected after",
-     lambda folder: rows_of(folder, 'name,ticker\n"""A",B\n"""C",D\n')[1] == {"name": '"C', "ticker": "D"}),
+    Good("a byte order mark, as Excel writes it", table("\ufeffname,ticker\r\nCafé,C\r\n".encode())),
+    Good("semicolons, as Excel writes them in Europe", table("name;ticker\nCafé;C\n".encode())),
+    Good("a line for Excel above the header", table("\ufeffsep=;\r\nname;ticker\r\nCafé;C\r\n".encode())),
+    Good("bars", table("name|ticker\nCafé|C\n".encode())),
+    Good("a comma in the name of a column", table("name;ticker;a, b, c\nCafé;C;d\n".encode())),
+    Good("a column too many", table("more,name,ticker\n1,Café,C\n".encode())),
+    *(
+        Bad(given, table(content), words, GOOD_TABLE)
+        for given, content, words in (
+            (
+                "a column that is missing",
+                b"name,symbol\nA,B\n",
+                f"'ticker' is missing from ['name', 'symbol']): {COLUMNS}",
+            ),
+            (
+                "a row that is too short",
+                b"name,ticker\nA\n",
+                f"row 1 below the header has fewer than 2 columns): {COLUMNS}",
+            ),
+            ("Latin-1", "name,ticker\nCafé,C\n".encode("latin-1"), COLUMNS),
+            ("an empty file", b"", f"No columns to parse from file): {COLUMNS}"),
+            ("a column that is there twice", b"name,ticker,name\nA,B,C\n", f"column 'name' more than once): {COLUMNS}"),
+        )
+    ),
+    Bad(
+        "a row that is too long",
+        table(b"name,ticker\nA,B,C\n"),
+        "Expected 2 fields in line 2, saw 3): put double quotes around a text with ','",
+        lambda folder: rows_of(folder, 'name,ticker\n"A,B",C\n') == [{"name": "A,B", "ticker": "C"}],
+    ),
+    Bad(
+        "a stray quote",
+        table(b'name,ticker\n"A,B\n"C,D\n'),
+        "cannot be read (',' expected after",
+        lambda folder: rows_of(folder, 'name,ticker\n"""A",B\n"""C",D\n')[1] == {"name": '"C', "ticker": "D"},
+    ),
 ]
 TEXT_ROWS = [(letter, "yes" if letter < "d" else "no") for letter in "abcdef"]
 FRAME = pd.DataFrame(TEXT_ROWS, columns=["text", "label"])
-GOOD_TEXTS = each(texts_of("own.csv", FRAME.to_csv()),
-                  texts_of("own.jsonl", FRAME.to_json(orient="records", lines=True)))
+GOOD_TEXTS = each(
+    texts_of("own.csv", FRAME.to_csv()), texts_of("own.jsonl", FRAME.to_json(orient="records", lines=True))
+)
 
 OTHER_FORMATS = (
     ("a workbook", b"PK\3\4\xff", "is a workbook or a ZIP file: save it as CSV, UTF-8"),
     ("a compressed file", b"\x1f\x8b\xff", "is compressed by gzip: unpack it"),
-    *((f"{name}", signature,
-       'is a table of Parquet or Arrow: save it with to_csv, or to_json(orient="records", lines=True)')
-      for name, signature in (("Parquet", b"PAR1\0"), ("Arrow", b"ARROW1\0"), ("a stream of Arrow", b"\xff" * 4))),
+    *(
+        (
+            f"{name}",
+            signature,
+            'is a table of Parquet or Arrow: save it with to_csv, or to_json(orient="records", lines=True)',
+        )
+        for name, signature in (("Parquet", b"PAR1\0"), ("Arrow", b"ARROW1\0"), ("a stream of Arrow", b"\xff" * 4))
+    ),
     ("a PDF", b"%PDF-1.7", "is a formatted document: save it as plain text, UTF-8"),
 )
-
-# fmt: on
 
 
 def json_lines(label: str = "label") -> str:
@@ -121,146 +142,282 @@ def json_lines(label: str = "label") -> str:
     return "".join(json.dumps({"text": a, label: b, "id": 1}) + "\n" for a, b in TEXT_ROWS)
 
 
-# fmt: off
 TEXTS_FILE = [
-    ("a header with spaces", texts_of("own.csv", "text, label\n" + "".join(f"{a}, {b}\n" for a, b in TEXT_ROWS))),
-    ("tabs, and quotes that are no pairs",
-     texts_of("own.tsv", "text\tlabel\tnote\n" + "".join(f'{a}\t{b}\t5" x\n' for a, b in TEXT_ROWS))),
-    ("tabs, and quotes in the header", texts_of(
-        "own.tsv", '"text"\t"label"\n' + "".join(f'"{a}"\t"{b}"\n' for a, b in TEXT_ROWS))),
-    ("an index in front", texts_of("own.csv", ",text,label\n" + "".join(f"0,{a},{b}\n" for a, b in TEXT_ROWS))),
-    ("\\r as the end of a row", texts_of("own.csv", "text,label\r" + "".join(f"{a},{b}\r" for a, b in TEXT_ROWS))),
-    ("JSON Lines", texts_of("own.jsonl", json_lines())),
-    ("JSON Lines without a label", texts_of("own.jsonl", json_lines("class")),
-     ValueError, "line 1 has no text or number as 'label': name one of ['text', 'class', 'id']",
-     texts_of("own.jsonl", json_lines("class"), "class")),
-    ("JSON Lines with a missing label", texts_of("own.jsonl", json_lines() + '{"text": "g", "label": null}\n'),
-     ValueError, "line 7 has null as 'label': write a text or number, or delete the line",
-     texts_of("own.jsonl", json_lines())),
-    ("a list in JSON", texts_of("own.json", '[\n{"text": "a", "label": "yes"}\n]\n'),
-     ValueError, "line 1 is not a JSON object: write one object per line (JSON Lines), or save the texts as CSV",
-     each(texts_of("own.jsonl", json_lines()), GOOD_TEXTS)),
-    ("a text of 200,000 characters", lambda folder: texts_of("own.csv", f"text,label\n{'a ' * 100_000},yes\n")(folder),
-     ValueError, "has one class, 'yes', in the column 'label': use at least two different labels", GOOD_TEXTS),
-    *((f"{given} for a table", texts_of("own.csv", content), ValueError, words, GOOD_TEXTS)
-      for given, content, words in OTHER_FORMATS),
-    ("a corpus with \\r as the end of a line", corpus("a text\ranother\r")),
-    ("a corpus with words in angle brackets",
-     lambda folder: lines_of(folder, "<unk>\n<applause>\nso <b> it\n") == ["<unk>", "<applause>", "so <b> it"]),
-    ("a corpus of JSON Lines", corpus('{"text": "a\\ntext", "id": 1}\n\n{"text": "another"}\n{"text": " "}\n')),
-    ("a corpus of JSON Lines without texts", corpus('{"content": "a text"}\n{"content": "another"}\n'),
-     ValueError, "line 1 has no text or number as 'text': name one of ['content']",
-     corpus('{"content": "a text"}\n{"content": "another"}\n', "content")),
-    *((f"a corpus with {given}", corpus(content),
-       ValueError, f"has {words}: save its texts alone, one in each line", corpus("a text\nanother\n"))
-      for given, content, words in (
-          ("tags", '<doc id="1">\na text\n</doc>\n<p>another</p>', "tags, as XML and HTML have"),
-          ("labels of fastText", "__label__a a text\n__label__b another\n", "labels (__label__), as files of fastText"),
-          ("times", "1\n00:00:01,5 --> 00:00:02,0\na text\n\n2\n00:00:03,5 --> 00:00:04,0\nanother", "times, as sub"))
-      for words in (words.replace("of fastText", "of fastText have").replace("as sub", "as subtitles have"),)),
-    *((f"{given} for a corpus", corpus(content), ValueError, words, corpus("a text\nanother\n"))
-      for given, content, words in OTHER_FORMATS),
+    Good("a header with spaces", texts_of("own.csv", "text, label\n" + "".join(f"{a}, {b}\n" for a, b in TEXT_ROWS))),
+    Good(
+        "tabs, and quotes that are no pairs",
+        texts_of("own.tsv", "text\tlabel\tnote\n" + "".join(f'{a}\t{b}\t5" x\n' for a, b in TEXT_ROWS)),
+    ),
+    Good(
+        "tabs, and quotes in the header",
+        texts_of("own.tsv", '"text"\t"label"\n' + "".join(f'"{a}"\t"{b}"\n' for a, b in TEXT_ROWS)),
+    ),
+    Good("an index in front", texts_of("own.csv", ",text,label\n" + "".join(f"0,{a},{b}\n" for a, b in TEXT_ROWS))),
+    Good("\\r as the end of a row", texts_of("own.csv", "text,label\r" + "".join(f"{a},{b}\r" for a, b in TEXT_ROWS))),
+    Good("JSON Lines", texts_of("own.jsonl", json_lines())),
+    Bad(
+        "JSON Lines without a label",
+        texts_of("own.jsonl", json_lines("class")),
+        "line 1 has no text or number as 'label': name one of ['text', 'class', 'id']",
+        texts_of("own.jsonl", json_lines("class"), "class"),
+    ),
+    Bad(
+        "JSON Lines with a missing label",
+        texts_of("own.jsonl", json_lines() + '{"text": "g", "label": null}\n'),
+        "line 7 has null as 'label': write a text or number, or delete the line",
+        texts_of("own.jsonl", json_lines()),
+    ),
+    Bad(
+        "a list in JSON",
+        texts_of("own.json", '[\n{"text": "a", "label": "yes"}\n]\n'),
+        "line 1 is not a JSON object: write one object per line (JSON Lines), or save the texts as CSV",
+        each(texts_of("own.jsonl", json_lines()), GOOD_TEXTS),
+    ),
+    Bad(
+        "a text of 200,000 characters",
+        lambda folder: texts_of("own.csv", f"text,label\n{'a ' * 100_000},yes\n")(folder),
+        "has one class, 'yes', in the column 'label': use at least two different labels",
+        GOOD_TEXTS,
+    ),
+    *(
+        Bad(f"{given} for a table", texts_of("own.csv", content), words, GOOD_TEXTS)
+        for given, content, words in OTHER_FORMATS
+    ),
+    Good("a corpus with \\r as the end of a line", corpus("a text\ranother\r")),
+    Good(
+        "a corpus with words in angle brackets",
+        lambda folder: lines_of(folder, "<unk>\n<applause>\nso <b> it\n") == ["<unk>", "<applause>", "so <b> it"],
+    ),
+    Good("a corpus of JSON Lines", corpus('{"text": "a\\ntext", "id": 1}\n\n{"text": "another"}\n{"text": " "}\n')),
+    Bad(
+        "a corpus of JSON Lines without texts",
+        corpus('{"content": "a text"}\n{"content": "another"}\n'),
+        "line 1 has no text or number as 'text': name one of ['content']",
+        corpus('{"content": "a text"}\n{"content": "another"}\n', "content"),
+    ),
+    *(
+        Bad(
+            f"a corpus with {given}",
+            corpus(content),
+            f"has {words}: save its texts alone, one in each line",
+            corpus("a text\nanother\n"),
+        )
+        for given, content, words in (
+            ("tags", '<doc id="1">\na text\n</doc>\n<p>another</p>', "tags, as XML and HTML have"),
+            (
+                "labels of fastText",
+                "__label__a a text\n__label__b another\n",
+                "labels (__label__), as files of fastText",
+            ),
+            ("times", "1\n00:00:01,5 --> 00:00:02,0\na text\n\n2\n00:00:03,5 --> 00:00:04,0\nanother", "times, as sub"),
+        )
+        for words in (words.replace("of fastText", "of fastText have").replace("as sub", "as subtitles have"),)
+    ),
+    *(
+        Bad(f"{given} for a corpus", corpus(content), words, corpus("a text\nanother\n"))
+        for given, content, words in OTHER_FORMATS
+    ),
 ]
 
 WORDS_FILE = [
-    *((f"{given}", labelled(GOOD_WORDS + row), ValueError, f"(line 10 {words}",
-       labelled(GOOD_WORDS + right, more(*added)))
-      for given, row, words, right, *added in (
-          ("no label in a row", "alone\n", "has 1 field, ['alone'], not a word and a label; a label is missing): save",
-           "alone,O\n", "alone"),
-          ("an empty label", "alone,\n", "has no label for the word 'alone'): save it", "alone,O\n", "alone"),
-          ("a label of spaces", "alone,  \n", "has no label for the word 'alone'): save it", "alone,O\n", "alone"),
-          ("a label without its word", ",name\n", "has no word for the label 'name'): save it", "Li,name\n", "Li"),
-          ("a word of two words", "New York,name\n", "has several words, 'New York'; each word needs its own row): ",
-           "New,name\nYork,name\n", "New", "York"),
-          ("a row of three fields", "Anna,NNP,name\n", "has 3 fields, ['Anna', 'NNP', 'name'], not a word and a label; "
-           "keep two columns, the word and its label; a comma", "Anna,name\n", "Anna"),
-          ("a comma as a word, without quotes", ",,O\n", "has 3 fields, ['', '', 'O'], not a word and a label; keep "
-           "two columns, the word and its label; a comma as a word needs double quotes around it", '",",O\n', ","),
-          ("a NUL byte", "a\0,O\n", "has a NUL byte in it, as UTF-16 has): save it as CSV, UTF-8", "a,O\n", "a"))),
-    ("one class", labelled("a,O\n\nb,O\n\nc,O\n"), ValueError, "has one class, 'O': use at least two different labels",
-     labelled("a,O\n\nb,O\n\nc,x\n\nd,x\n", "abcd")),
-    *((f"{given}", labelled(content), ValueError,
-       f"has {words}, too few for three parts: leave an empty row between texts, and write at least 3",
-       labelled("a,O\nB,name\n\na,O\nC,name\n\na,O\nD,name\n", ["aB", "aC", "aD"]))
-      for given, content, words in (
-          ("no empty row in 100,000 rows", "a,O\nB,name\n" * 50_000, "1 different text in 100,000 rows"),
-          ("two texts", "a,O\n\nB,name\n", "2 different texts in 2 rows"),
-          ("one text three times", "a,O\nB,name\n\n" * 3, "1 different text in 6 rows"))),
-    ("a class of its own in each text", labelled("a,x\n\nb,y\n\nc,z\n"), ValueError,
-     "because the classes x, y, z are in one text each: write more texts, or leave these classes out",
-     labelled("a,x\n\nb,y\n\nc,z\n\nd,x\n\ne,y\n\nf,z\n", "abcdef")),
-    ("a header", labelled("word,label\n" + GOOD_WORDS),
-     ValueError, "begins with a header, 'word' and 'label': delete it, and begin with a word", labelled(GOOD_WORDS)),
-    ("word and label that changed places", labelled("O,a\nname,B\n\nO,c\n\nO,d\n"),
-     ValueError, "as if they were swapped: write the word first, then its label",
-     labelled("a,O\nB,name\n\nc,O\n\nd,O\n", ["aB", "c", "d"])),
-    *((f"{given}", labelled(content), ValueError, "save it as CSV, UTF-8", labelled(GOOD_WORDS))
-      for given, content in (
-          ("Latin-1 words", GOOD_WORDS.encode("latin-1")), ("UTF-16", GOOD_WORDS.encode("utf-16")),
-          ("UTF-16 without a mark, all NUL bytes", "a,O\nB,name\n".encode("utf-16-le")),
-          ("a workbook of Excel", b"PK\x03\x04\x14\x00\x06\xff\xd8"),
-          ("JSON Lines of words", '{"tokens": ["a"], "ner_tags": [0]}\n'))),
-    *((f"{given}", labelled(content), ValueError,
-       "is empty: write a word and its label into each row, such as Paris,place",
-       labelled("Paris,place\n\nis,O\n\nRome,place\n\na,O\n", [["Paris"], ["is"], ["Rome"], ["a"]]))
-      for given, content in (("an empty file of words", b""), ("empty rows only", "\n\n,\n"))),
-    *((f"{given}", labelled(GOOD_WORDS + content), ValueError, words,
-       labelled(GOOD_WORDS + "a,O\nb,O\n", more("a", "b")))
-      for given, content, words in (
-          ("a stray quote that swallows lines", '"a,O\nb",O\n', "a stray quote swallows lines): save it as CSV, UTF-8"),
-          ("a stray quote to the end", '"a,O\nb,O\n', "cannot be read (unexpected end of data): save it as CSV"))),
-    ("a folder", word_folder, FileNotFoundError,
-     "give the path of a CSV with a word and a label in each row", labelled(GOOD_WORDS)),
-    ("a byte order mark and Windows' line ends, as Excel writes words",
-     labelled("\ufeff" + GOOD_WORDS.replace("\n", "\r\n"))),
-    ("semicolons, and an empty row of them", labelled(GOOD_WORDS.replace(",", ";").replace("\n\n", "\n;\n"))),
-    ("tabs", labelled(GOOD_WORDS.replace(",", "\t"))),
-    ("a comma in quotes as a word", labelled(GOOD_WORDS + '",",O\n', [*WORD_TEXTS[:2], ["Mo", "is", ","]])),
-    ("quotes among words between tabs", labelled(
-        GOOD_WORDS.replace(",", "\t") + '"\tO\n"\tO\n', [*WORD_TEXTS[:2], ["Mo", "is", '"', '"']])),
-    ("quotes around labels between tabs", labelled(re.sub(",(.*)", r'\t"\1"', GOOD_WORDS)),
-     ValueError, 'line 1 has quotes around the label "name": between tabs or spaces, leave them out',
-     labelled(GOOD_WORDS.replace(",", "\t"))),
-    ("spaces between words and labels", labelled(GOOD_WORDS.replace(",", "  "))),
-    ("CoNLL-2003: four columns, and marks of documents",
-     labelled("-DOCSTART- -X- -X- O\n\n" + GOOD_WORDS.replace(",", " NNP B-NP "))),
-    ("marks of documents without an empty row", labelled(GOOD_WORDS.replace("\n\n", "\n-DOCSTART-,O\n"))),
-    ("GermEval: numbered words, and comments",
-     labelled("#\thttp://a.b\n" + re.sub("(?m)^(.+),", r"1\t\1\t_\t", GOOD_WORDS.replace("\n\n", "\n\n#\tb c\n")))),
-    ("CoNLL-2003 with numbered words", labelled(re.sub("(?m)^(.+),", r"1 \1 NNP B-NP ", GOOD_WORDS))),
-    ("an empty word between tabs, as in GermEval", labelled(GOOD_WORDS.replace("Bo", "").replace(",", "\t")),
-     ValueError, "line 3 has no word for the label 'name'",
-     labelled(GOOD_WORDS.replace(",", "\t"))),
-    ("comments of CoNLL-U", labelled("# sent_id = 1\n# text = Anna met\n" + GOOD_WORDS.replace(",", " NNP _ "))),
-    ("the sign # as a first word", labelled(
-        "#\tO\n" + GOOD_WORDS.replace(",", "\t"), [["#", *WORD_TEXTS[0]], *WORD_TEXTS[1:]])),
-    ("all ten columns of CoNLL-U",
-     labelled("1-2\tim" + "\t_" * 8 + "\n" + re.sub("(?m)^(.+),", "1\t\\1" + "\t_" * 7 + "\t", GOOD_WORDS)),
-     ValueError, "it has the ten columns of CoNLL-U: keep two, the word and its label",
-     labelled("im\t_\n" + GOOD_WORDS.replace(",", "\t"), [["im", "Anna", "met", "Bo"], *WORD_TEXTS[1:]])),
-    ("a row with a space too many", labelled(GOOD_WORDS.replace(",", " ") + "New York name\n"),
-     ValueError, "line 10 has 3 fields, ['New', 'York', 'name'], not a word and a label; most rows have 2",
-     labelled(GOOD_WORDS.replace(",", " ") + "New name\nYork name\n", more("New", "York"))),
-    ("prose", labelled("It was good.\nSo is this, I think.\n\nIt was not.\n"),
-     ValueError, "not a word and a label; most rows have 3): save it as CSV, UTF-8, with a word and its label in each",
-     labelled("It,O\nwas,O\ngood,a\n\nSo,O\n\nIt,O\nwas,O\nnot,a\n",
-              [["It", "was", "good"], ["So"], ["It", "was", "not"]])),
-    ("empty columns at the end of rows", labelled(GOOD_WORDS.replace(",", "\t").replace("\n", "\t\t\n"))),
-    ("no-break spaces in a word and as a word", labelled(GOOD_WORDS + "10\u00a0000,O\n\u00a0,O\n",
-                                                          [*WORD_TEXTS[:2], ["Mo", "is", "10\u00a0000", "\u00a0"]])),
-    ("labels and words that mean nothing to a spreadsheet", labelled(GOOD_WORDS + "null,NA\nNone,NA\n",
-                                                                     [*WORD_TEXTS[:2], ["Mo", "is", "null", "None"]])),
-    ("\\r as the end of a line", labelled(GOOD_WORDS.replace("\n", "\r"))),
-    *((f"the header {header}", labelled(f"{header}\n{GOOD_WORDS}"),
-       ValueError, "begins with a header, ", labelled(GOOD_WORDS))
-      for header in ("tokens,ner_tags", "token,ner_tag", "word,entity", "Word,Tag", "Token,POS", "a_word,ner type")),
-    ("a header of any names, above labels with marks",
-     labelled("mot,nature\n" + GOOD_WORDS.replace("name", "B-name")), ValueError, "begins with a header, 'mot' and",
-     labelled(GOOD_WORDS.replace("name", "B-name"))),
-    ("the header of four columns", labelled("word pos chunk ner\n" + GOOD_WORDS.replace(",", " NNP B-NP ")),
-     ValueError, "(columns 1 and 4, between spaces) begins with a header, 'word' and 'ner'",
-     labelled(GOOD_WORDS.replace(",", " NNP B-NP "))),
-    ("several empty rows, before and after, too", labelled("\n\n" + GOOD_WORDS.replace("\n\n", "\n\n\n") + "\n\n")),
+    *(
+        Bad(f"{given}", labelled(GOOD_WORDS + row), f"(line 10 {words}", labelled(GOOD_WORDS + right, more(*added)))
+        for given, row, words, right, *added in (
+            (
+                "no label in a row",
+                "alone\n",
+                "has 1 field, ['alone'], not a word and a label; a label is missing): save",
+                "alone,O\n",
+                "alone",
+            ),
+            ("an empty label", "alone,\n", "has no label for the word 'alone'): save it", "alone,O\n", "alone"),
+            ("a label of spaces", "alone,  \n", "has no label for the word 'alone'): save it", "alone,O\n", "alone"),
+            ("a label without its word", ",name\n", "has no word for the label 'name'): save it", "Li,name\n", "Li"),
+            (
+                "a word of two words",
+                "New York,name\n",
+                "has several words, 'New York'; each word needs its own row): ",
+                "New,name\nYork,name\n",
+                "New",
+                "York",
+            ),
+            (
+                "a row of three fields",
+                "Anna,NNP,name\n",
+                "has 3 fields, ['Anna', 'NNP', 'name'], not a word and a label; "
+                "keep two columns, the word and its label; a comma",
+                "Anna,name\n",
+                "Anna",
+            ),
+            (
+                "a comma as a word, without quotes",
+                ",,O\n",
+                "has 3 fields, ['', '', 'O'], not a word and a label; keep "
+                "two columns, the word and its label; a comma as a word needs double quotes around it",
+                '",",O\n',
+                ",",
+            ),
+            ("a NUL byte", "a\0,O\n", "has a NUL byte in it, as UTF-16 has): save it as CSV, UTF-8", "a,O\n", "a"),
+        )
+    ),
+    Bad(
+        "one class",
+        labelled("a,O\n\nb,O\n\nc,O\n"),
+        "has one class, 'O': use at least two different labels",
+        labelled("a,O\n\nb,O\n\nc,x\n\nd,x\n", "abcd"),
+    ),
+    *(
+        Bad(
+            f"{given}",
+            labelled(content),
+            f"has {words}, too few for three parts: leave an empty row between texts, and write at least 3",
+            labelled("a,O\nB,name\n\na,O\nC,name\n\na,O\nD,name\n", ["aB", "aC", "aD"]),
+        )
+        for given, content, words in (
+            ("no empty row in 100,000 rows", "a,O\nB,name\n" * 50_000, "1 different text in 100,000 rows"),
+            ("two texts", "a,O\n\nB,name\n", "2 different texts in 2 rows"),
+            ("one text three times", "a,O\nB,name\n\n" * 3, "1 different text in 6 rows"),
+        )
+    ),
+    Bad(
+        "a class of its own in each text",
+        labelled("a,x\n\nb,y\n\nc,z\n"),
+        "because the classes x, y, z are in one text each: write more texts, or leave these classes out",
+        labelled("a,x\n\nb,y\n\nc,z\n\nd,x\n\ne,y\n\nf,z\n", "abcdef"),
+    ),
+    Bad(
+        "a header",
+        labelled("word,label\n" + GOOD_WORDS),
+        "begins with a header, 'word' and 'label': delete it, and begin with a word",
+        labelled(GOOD_WORDS),
+    ),
+    Bad(
+        "word and label that changed places",
+        labelled("O,a\nname,B\n\nO,c\n\nO,d\n"),
+        "as if they were swapped: write the word first, then its label",
+        labelled("a,O\nB,name\n\nc,O\n\nd,O\n", ["aB", "c", "d"]),
+    ),
+    *(
+        Bad(f"{given}", labelled(content), "save it as CSV, UTF-8", labelled(GOOD_WORDS))
+        for given, content in (
+            ("Latin-1 words", GOOD_WORDS.encode("latin-1")),
+            ("UTF-16", GOOD_WORDS.encode("utf-16")),
+            ("UTF-16 without a mark, all NUL bytes", "a,O\nB,name\n".encode("utf-16-le")),
+            ("a workbook of Excel", b"PK\x03\x04\x14\x00\x06\xff\xd8"),
+            ("JSON Lines of words", '{"tokens": ["a"], "ner_tags": [0]}\n'),
+        )
+    ),
+    *(
+        Bad(
+            f"{given}",
+            labelled(content),
+            "is empty: write a word and its label into each row, such as Paris,place",
+            labelled("Paris,place\n\nis,O\n\nRome,place\n\na,O\n", [["Paris"], ["is"], ["Rome"], ["a"]]),
+        )
+        for given, content in (("an empty file of words", b""), ("empty rows only", "\n\n,\n"))
+    ),
+    *(
+        Bad(f"{given}", labelled(GOOD_WORDS + content), words, labelled(GOOD_WORDS + "a,O\nb,O\n", more("a", "b")))
+        for given, content, words in (
+            (
+                "a stray quote that swallows lines",
+                '"a,O\nb",O\n',
+                "a stray quote swallows lines): save it as CSV, UTF-8",
+            ),
+            ("a stray quote to the end", '"a,O\nb,O\n', "cannot be read (unexpected end of data): save it as CSV"),
+        )
+    ),
+    Bad(
+        "a folder",
+        word_folder,
+        "give the path of a CSV with a word and a label in each row",
+        labelled(GOOD_WORDS),
+        error=FileNotFoundError,
+    ),
+    Good(
+        "a byte order mark and Windows' line ends, as Excel writes words",
+        labelled("\ufeff" + GOOD_WORDS.replace("\n", "\r\n")),
+    ),
+    Good("semicolons, and an empty row of them", labelled(GOOD_WORDS.replace(",", ";").replace("\n\n", "\n;\n"))),
+    Good("tabs", labelled(GOOD_WORDS.replace(",", "\t"))),
+    Good("a comma in quotes as a word", labelled(GOOD_WORDS + '",",O\n', [*WORD_TEXTS[:2], ["Mo", "is", ","]])),
+    Good(
+        "quotes among words between tabs",
+        labelled(GOOD_WORDS.replace(",", "\t") + '"\tO\n"\tO\n', [*WORD_TEXTS[:2], ["Mo", "is", '"', '"']]),
+    ),
+    Bad(
+        "quotes around labels between tabs",
+        labelled(re.sub(",(.*)", r'\t"\1"', GOOD_WORDS)),
+        'line 1 has quotes around the label "name": between tabs or spaces, leave them out',
+        labelled(GOOD_WORDS.replace(",", "\t")),
+    ),
+    Good("spaces between words and labels", labelled(GOOD_WORDS.replace(",", "  "))),
+    Good(
+        "CoNLL-2003: four columns, and marks of documents",
+        labelled("-DOCSTART- -X- -X- O\n\n" + GOOD_WORDS.replace(",", " NNP B-NP ")),
+    ),
+    Good("marks of documents without an empty row", labelled(GOOD_WORDS.replace("\n\n", "\n-DOCSTART-,O\n"))),
+    Good(
+        "GermEval: numbered words, and comments",
+        labelled("#\thttp://a.b\n" + re.sub("(?m)^(.+),", r"1\t\1\t_\t", GOOD_WORDS.replace("\n\n", "\n\n#\tb c\n"))),
+    ),
+    Good("CoNLL-2003 with numbered words", labelled(re.sub("(?m)^(.+),", r"1 \1 NNP B-NP ", GOOD_WORDS))),
+    Bad(
+        "an empty word between tabs, as in GermEval",
+        labelled(GOOD_WORDS.replace("Bo", "").replace(",", "\t")),
+        "line 3 has no word for the label 'name'",
+        labelled(GOOD_WORDS.replace(",", "\t")),
+    ),
+    Good("comments of CoNLL-U", labelled("# sent_id = 1\n# text = Anna met\n" + GOOD_WORDS.replace(",", " NNP _ "))),
+    Good(
+        "the sign # as a first word",
+        labelled("#\tO\n" + GOOD_WORDS.replace(",", "\t"), [["#", *WORD_TEXTS[0]], *WORD_TEXTS[1:]]),
+    ),
+    Bad(
+        "all ten columns of CoNLL-U",
+        labelled("1-2\tim" + "\t_" * 8 + "\n" + re.sub("(?m)^(.+),", "1\t\\1" + "\t_" * 7 + "\t", GOOD_WORDS)),
+        "it has the ten columns of CoNLL-U: keep two, the word and its label",
+        labelled("im\t_\n" + GOOD_WORDS.replace(",", "\t"), [["im", "Anna", "met", "Bo"], *WORD_TEXTS[1:]]),
+    ),
+    Bad(
+        "a row with a space too many",
+        labelled(GOOD_WORDS.replace(",", " ") + "New York name\n"),
+        "line 10 has 3 fields, ['New', 'York', 'name'], not a word and a label; most rows have 2",
+        labelled(GOOD_WORDS.replace(",", " ") + "New name\nYork name\n", more("New", "York")),
+    ),
+    Bad(
+        "prose",
+        labelled("It was good.\nSo is this, I think.\n\nIt was not.\n"),
+        "not a word and a label; most rows have 3): save it as CSV, UTF-8, with a word and its label in each",
+        labelled(
+            "It,O\nwas,O\ngood,a\n\nSo,O\n\nIt,O\nwas,O\nnot,a\n", [["It", "was", "good"], ["So"], ["It", "was", "not"]]
+        ),
+    ),
+    Good("empty columns at the end of rows", labelled(GOOD_WORDS.replace(",", "\t").replace("\n", "\t\t\n"))),
+    Good(
+        "no-break spaces in a word and as a word",
+        labelled(GOOD_WORDS + "10\u00a0000,O\n\u00a0,O\n", [*WORD_TEXTS[:2], ["Mo", "is", "10\u00a0000", "\u00a0"]]),
+    ),
+    Good(
+        "labels and words that mean nothing to a spreadsheet",
+        labelled(GOOD_WORDS + "null,NA\nNone,NA\n", [*WORD_TEXTS[:2], ["Mo", "is", "null", "None"]]),
+    ),
+    Good("\\r as the end of a line", labelled(GOOD_WORDS.replace("\n", "\r"))),
+    *(
+        Bad(f"the header {header}", labelled(f"{header}\n{GOOD_WORDS}"), "begins with a header, ", labelled(GOOD_WORDS))
+        for header in ("tokens,ner_tags", "token,ner_tag", "word,entity", "Word,Tag", "Token,POS", "a_word,ner type")
+    ),
+    Bad(
+        "a header of any names, above labels with marks",
+        labelled("mot,nature\n" + GOOD_WORDS.replace("name", "B-name")),
+        "begins with a header, 'mot' and",
+        labelled(GOOD_WORDS.replace("name", "B-name")),
+    ),
+    Bad(
+        "the header of four columns",
+        labelled("word pos chunk ner\n" + GOOD_WORDS.replace(",", " NNP B-NP ")),
+        "(columns 1 and 4, between spaces) begins with a header, 'word' and 'ner'",
+        labelled(GOOD_WORDS.replace(",", " NNP B-NP ")),
+    ),
+    Good("several empty rows, before and after, too", labelled("\n\n" + GOOD_WORDS.replace("\n\n", "\n\n\n") + "\n\n")),
 ]
-# fmt: on

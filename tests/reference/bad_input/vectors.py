@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.helpers import tiny_tokenizer
-from tests.reference.bad_input import each
+from tests.reference.bad_input import Bad, Good, each
 from tests.reference.bad_input.models import encoder
 from utils.search import embed, hnsw_index, search, search_index
 
@@ -43,50 +43,83 @@ def distances(metric: int = faiss.METRIC_L2) -> faiss.Index:
     return index
 
 
-# fmt: off
 FROM_EMBED = each(nearest(), lambda _: search(*[embed(["a"], encoder(), tiny_tokenizer())] * 2, 1))
 SPOILED = "contain NaN or inf: check the model that embedded them"
 LENGTHS = "must have length 1, so that products are cosines: take them from embed()"
 
 VECTORS = [
-    ("queries that are not of length 1", nearest(UNIT[:3] * 2), ValueError, f"queries {LENGTHS}", FROM_EMBED),
-    ("queries with NaN", nearest(NAN[:3]), ValueError, f"queries {SPOILED}", nearest()),
-    ("queries with inf", nearest(UNIT[:3] / 0), ValueError, f"queries {SPOILED}", nearest()),
-    ("vectors with NaN", nearest(vectors=NAN), ValueError, f"vectors {SPOILED}", nearest()),
-    ("vectors that are not of length 1", nearest(vectors=UNIT * 0.5), ValueError, f"vectors {LENGTHS}", FROM_EMBED),
-    *((f"{given}", nearest(queries),
-       ValueError, f"queries must be (Q, 8) as the vectors are, got {tuple(queries.shape)}: take them from embed()",
-       FROM_EMBED) for given, queries in (("one query that is no row", UNIT[0]),
-                                          ("queries of another width", UNIT[:3, :7]))),
-    ("words for queries", nearest(["a film"]),
-     TypeError, "queries must be numbers, (N, H), as embed() returns them", FROM_EMBED),
-    *((f"`k={k!r}` of 40 vectors", nearest(k=k),
-       ValueError, f"k={k!r}, but there are 40 vectors to search: use k from 1 to 40",
-       each(nearest(k=1), nearest(k=40))) for k in (0, -1, 41, 2.5, "2", None)),
-    ("queries of float64", finds_itself(UNIT[:3].double())),
-    ("queries of float16", finds_itself(UNIT[:3].half())),
-    ("a NumPy array", finds_itself(UNIT[:3].numpy(), UNIT.double().numpy())),
-    ("a list of vectors", finds_itself(list(UNIT[:3]), [row.numpy() for row in UNIT])),
-    ("a table of pandas", finds_itself(pd.DataFrame(UNIT[:3].numpy()), pd.DataFrame(UNIT.numpy()))),
-    ("a column of pandas", finds_itself(pd.Series([*UNIT[:3].numpy()]), pd.Series([*UNIT.numpy()]))),
-    ("no index", lambda _: search_index(UNIT[:3], None, 1),
-     TypeError, "index must be one of faiss, got NoneType: build it with hnsw_index()",
-     lambda _: search_index(UNIT[:3], hnsw_index(UNIT), 1)),
-    ("a list of lists", finds_itself(UNIT[:3].tolist(), UNIT.tolist())),
-    ("vectors that require gradients",
-     finds_itself(UNIT[:3].clone().requires_grad_(), UNIT.clone().requires_grad_())),
-    ("a transposed view", finds_itself(UNIT.T.contiguous().T[:3], UNIT.T.contiguous().T)),
-    ("an index of distances, not cosines", lambda _: search_index(UNIT[:3], distances(), 1),
-     ValueError, "the index measures distances, not cosines: build it with faiss.METRIC_INNER_PRODUCT",
-     lambda _: search_index(UNIT[:3], distances(faiss.METRIC_INNER_PRODUCT), 1)),
-    *((f"`M={M!r}`", graph(M=M), ValueError, f"M must be an integer from 2 to 512, got {M!r}",
-       each(graph(M=2), graph(M=512)))
-      for M in (1, 0, -4, 10**6, 2.5, "32", None)),
-    *((f"`{name}={value!r}`", graph(**{name: value}),
-       ValueError, f"{name} must be an integer from 1 to 100,000, got {value!r}",
-       each(graph(**{name: 1}), graph(**{name: 1000})))
-      for name in ("ef_construction", "ef_search") for value in (0, -1, 10**9)),
-    ("no texts to embed", lambda _: embed([], encoder(), tiny_tokenizer()),
-     ValueError, "got an empty list: pass at least one text", lambda _: embed(["a"], encoder(), tiny_tokenizer())),
+    Bad("queries that are not of length 1", nearest(UNIT[:3] * 2), f"queries {LENGTHS}", FROM_EMBED),
+    Bad("queries with NaN", nearest(NAN[:3]), f"queries {SPOILED}", nearest()),
+    Bad("queries with inf", nearest(UNIT[:3] / 0), f"queries {SPOILED}", nearest()),
+    Bad("vectors with NaN", nearest(vectors=NAN), f"vectors {SPOILED}", nearest()),
+    Bad("vectors that are not of length 1", nearest(vectors=UNIT * 0.5), f"vectors {LENGTHS}", FROM_EMBED),
+    *(
+        Bad(
+            f"{given}",
+            nearest(queries),
+            f"queries must be (Q, 8) as the vectors are, got {tuple(queries.shape)}: take them from embed()",
+            FROM_EMBED,
+        )
+        for given, queries in (("one query that is no row", UNIT[0]), ("queries of another width", UNIT[:3, :7]))
+    ),
+    Bad(
+        "words for queries",
+        nearest(["a film"]),
+        "queries must be numbers, (N, H), as embed() returns them",
+        FROM_EMBED,
+        error=TypeError,
+    ),
+    *(
+        Bad(
+            f"`k={k!r}` of 40 vectors",
+            nearest(k=k),
+            f"k={k!r}, but there are 40 vectors to search: use k from 1 to 40",
+            each(nearest(k=1), nearest(k=40)),
+        )
+        for k in (0, -1, 41, 2.5, "2", None)
+    ),
+    Good("queries of float64", finds_itself(UNIT[:3].double())),
+    Good("queries of float16", finds_itself(UNIT[:3].half())),
+    Good("a NumPy array", finds_itself(UNIT[:3].numpy(), UNIT.double().numpy())),
+    Good("a list of vectors", finds_itself(list(UNIT[:3]), [row.numpy() for row in UNIT])),
+    Good("a table of pandas", finds_itself(pd.DataFrame(UNIT[:3].numpy()), pd.DataFrame(UNIT.numpy()))),
+    Good("a column of pandas", finds_itself(pd.Series([*UNIT[:3].numpy()]), pd.Series([*UNIT.numpy()]))),
+    Bad(
+        "no index",
+        lambda _: search_index(UNIT[:3], None, 1),
+        "index must be one of faiss, got NoneType: build it with hnsw_index()",
+        lambda _: search_index(UNIT[:3], hnsw_index(UNIT), 1),
+        error=TypeError,
+    ),
+    Good("a list of lists", finds_itself(UNIT[:3].tolist(), UNIT.tolist())),
+    Good(
+        "vectors that require gradients", finds_itself(UNIT[:3].clone().requires_grad_(), UNIT.clone().requires_grad_())
+    ),
+    Good("a transposed view", finds_itself(UNIT.T.contiguous().T[:3], UNIT.T.contiguous().T)),
+    Bad(
+        "an index of distances, not cosines",
+        lambda _: search_index(UNIT[:3], distances(), 1),
+        "the index measures distances, not cosines: build it with faiss.METRIC_INNER_PRODUCT",
+        lambda _: search_index(UNIT[:3], distances(faiss.METRIC_INNER_PRODUCT), 1),
+    ),
+    *(
+        Bad(f"`M={M!r}`", graph(M=M), f"M must be an integer from 2 to 512, got {M!r}", each(graph(M=2), graph(M=512)))
+        for M in (1, 0, -4, 10**6, 2.5, "32", None)
+    ),
+    *(
+        Bad(
+            f"`{name}={value!r}`",
+            graph(**{name: value}),
+            f"{name} must be an integer from 1 to 100,000, got {value!r}",
+            each(graph(**{name: 1}), graph(**{name: 1000})),
+        )
+        for name in ("ef_construction", "ef_search")
+        for value in (0, -1, 10**9)
+    ),
+    Bad(
+        "no texts to embed",
+        lambda _: embed([], encoder(), tiny_tokenizer()),
+        "got an empty list: pass at least one text",
+        lambda _: embed(["a"], encoder(), tiny_tokenizer()),
+    ),
 ]
-# fmt: on

@@ -8,7 +8,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from tests.helpers import TINY, tiny_tokenizer
-from tests.reference.bad_input import each
+from tests.reference.bad_input import Bad, Good, each
 from tests.reference.bad_input.checkpoints import SIZES
 from tests.reference.bad_input.models import IDS, classifier, encoder
 from utils.support.checkpoint import load_tokenizer
@@ -33,100 +33,211 @@ def drawn(text: str):
     return call
 
 
-# fmt: off
 DRAWN = lambda _: head_view(encoder(), tiny_tokenizer(), "a", "b")  # noqa: E731
 
 VIEW = [
-    *((f"`html_action='save'` for {draw.__name__}", lambda _, draw=draw: draw(GOOD, WORDS, html_action="save"),
-       ValueError, 'html_action must be "view", "return" or None',
-       lambda _, draw=draw: draw(GOOD, WORDS, html_action="return")) for draw in VIEWS[:2]),
-    ("`html_action='return'`",
-     lambda _: head_view(GOOD, WORDS, html_action="return").page == head_view(GOOD, WORDS).page),
-    ("`include_heads=` for head_view", lambda _: head_view(GOOD, WORDS, include_heads=[0]),
-     TypeError, "got an unexpected keyword argument 'include_heads': heads=[…] selects the heads shown at first",
-     lambda _: head_view(GOOD, WORDS, heads=[0])),
-    ("`attention=` for neuron_view", lambda _: neuron_view(attention=GOOD, tokens=WORDS),
-     TypeError, "got an unexpected keyword argument 'attention': attentions hold no queries and keys",
-     lambda _: neuron_view(encoder(), tiny_tokenizer(), "a")),
-    ("`words='yes'`", lambda _: model_view(GOOD, WORDS, words="yes"),
-     TypeError, "words must be True, for whole words, or False",
-     each(*(lambda _, words=words: model_view(GOOD, WORDS, words=words) for words in (True, False)))),
-    ("`heads=3` of 3", lambda _: head_view(GOOD, WORDS, heads=3),
-     ValueError, "heads names 3, but there are 3: use 0 to 2",
-     lambda _: head_view(GOOD, WORDS, heads=[0, 2])),
-    ("`heads=2`, not in a list",
-     lambda _: head_view(GOOD, WORDS, heads=2).page == head_view(GOOD, WORDS, heads=[2]).page),
-    ("`layer='1'`", lambda _: head_view(GOOD, WORDS, layer="1"),
-     ValueError, "layer must be one of the layers shown, [0, 1], got '1'",
-     lambda _: head_view(GOOD, WORDS, layer=1)),
-    ("`sentence_b_start=tensor(2)`",
-     lambda _: head_view(GOOD, WORDS, torch.tensor(2)).page == head_view(GOOD, WORDS, 2).page),
-    ("`sentence_b_start='2'`", lambda _: head_view(GOOD, WORDS, "2"),
-     ValueError, "sentence_b_start must be an integer from 1 to 3",
-     each(*(lambda _, start=start: head_view(GOOD, WORDS, start) for start in (1, 3)))),
-    ("a layer that does not exist", lambda _: model_view(GOOD, WORDS, include_layers=[2]),
-     ValueError, "include_layers names 2, but there are 2: use 0 to 1",
-     lambda _: model_view(GOOD, WORDS, include_layers=[0, 1])),
-    ("three tokens for four positions", lambda _: head_view(GOOD, WORDS[:3]),
-     ValueError, "3 tokens: pass the tokens of the same input, special tokens such as [CLS] and [SEP] included",
-     lambda _: head_view(GOOD, WORDS)),
-    ("a model that returned no weights", lambda _: head_view((None, None), WORDS),
-     ValueError, 'attn_implementation="eager"',
-     lambda _: head_view(BertModel(BertConfig(**TINY, attn_implementation="eager"))(
-         IDS[:1], output_attentions=True).attentions, WORDS[:3])),
-    ("attention as NumPy arrays",
-     lambda _: head_view([layer.numpy() for layer in GOOD], WORDS).page == head_view(GOOD, WORDS).page),
-    ("a model's whole output", lambda _: head_view({"attentions": GOOD}, WORDS),
-     TypeError, "attention is the whole output of a model: pass its attentions, output.attentions",
-     lambda _: head_view(encoder()(IDS[:1], output_attentions=True).attentions, WORDS[:3])),
-    ("the attentions of generate()", lambda _: model_view((tuple(GOOD), tuple(GOOD)), WORDS),
-     TypeError, "attention contains tuples of tensors, as in the output of generate(), or in a whole output with",
-     lambda _: model_view(tuple(GOOD), WORDS)),
-    ("words for attention", lambda _: head_view(["a", "b"], WORDS),
-     TypeError, "attention must be one tensor per layer (",
-     each(DRAWN, lambda _: head_view(GOOD, WORDS))),
-    ("a batch of two texts", lambda _: head_view([torch.ones(2, 3, 4, 4)], WORDS),
-     ValueError, "is of a batch of 2, and a view shows one text: pass [layer[i : i + 1] for layer in attention]",
-     lambda _: head_view([layer[1:2] for layer in [torch.full((2, 3, 4, 4), 0.25)]], WORDS)),
-    ("attention with NaN", lambda _: model_view([torch.full((1, 1, 4, 4), math.nan)], WORDS),
-     ValueError, "attention holds nan or inf: look for a row of the attention mask that is all 0",
-     lambda _: model_view(GOOD, WORDS)),
-    ("a text where the tokenizer belongs", lambda _: neuron_view(encoder(), "a", "b"),
-     TypeError, "tokenizer must be a WordPieceTokenizer or transformers' own, got str",
-     each(*(lambda folder, read=read: neuron_view(encoder(), read(folder), "a", "b")
-            for read in (load_tokenizer, WordPieceTokenizer.from_checkpoint)))),
-    ("a tokenizer smaller than the model", lambda _: neuron_view(encoder(), tiny_tokenizer(40), "a"),
-     ValueError, SIZES, lambda _: neuron_view(encoder(), tiny_tokenizer(), "a")),
-    ("a list of sentences for one", lambda _: neuron_view(encoder(), tiny_tokenizer(), ["a", "b"]),
-     ValueError, "sentence_a must be one string",
-     lambda _: neuron_view(encoder(), tiny_tokenizer(), "a", "b")),
-    ("a text longer than the model", lambda _: neuron_view(encoder(), tiny_tokenizer(), "a " * 20),
-     ValueError, "22 tokens, but the model has 16 positions (max_position_embeddings): shorten",
-     lambda _: neuron_view(encoder(), tiny_tokenizer(), "a " * 14)),
-    ("another model", lambda _: neuron_view(torch.nn.Linear(2, 2), tiny_tokenizer(), "a"),
-     ValueError, "do not support a Linear: pass a model of this series or of transformers",
-     each(lambda _: neuron_view(encoder(), tiny_tokenizer(), "a"), lambda _: head_view(GOOD, WORDS),
-          lambda _: neuron_view(classifier().eval().encoder, tiny_tokenizer(), "a"))),
-    ("a tokenizer where the encoder belongs", lambda _: model_view(tiny_tokenizer(), encoder(), "a"),
-     TypeError, "attention must be one tensor per layer, got WordPieceTokenizer: pass (model, tokenizer, sentence_a",
-     DRAWN),
-    ("an encoder and no text", lambda _: head_view(encoder(), tiny_tokenizer()),
-     ValueError, "sentence_a must be one string, got None",
-     DRAWN),
-    ("an encoder, a text and tokens", lambda _: head_view(encoder(), tiny_tokenizer(), "a", encoder_tokens=WORDS),
-     TypeError, "the attentions of an encoder–decoder model cannot be combined with other arguments: pass (model",
-     each(DRAWN, lambda _: head_view(encoder_attention=GOOD, encoder_tokens=WORDS))),
-    ("tokens by name without an attention", lambda _: head_view(encoder_tokens=WORDS),
-     TypeError, "encoder_tokens without an attention: pass (model, tokenizer, sentence_a",
-     each(DRAWN, lambda _: head_view(encoder_attention=GOOD, encoder_tokens=WORDS))),
-    *((f"sentence_b_start for {draw.__name__} of a pair",
-       lambda _, draw=draw: draw(encoder(), tiny_tokenizer(), "a", 3),
-       ValueError, "sentence_b must be one string, got 3",
-       each(*(lambda _, draw=draw, texts=texts: draw(encoder(), tiny_tokenizer(), *texts) for texts in ("a", "ab"))))
-      for draw in VIEWS),
-    *((f"the label {text}", drawn(text)) for text in ("from $5 to $10", r"$\bad{$", "$", "\\$1")),
-    ("the misspelled option `anotate=True`", lambda _: heatmap([[1.0]], ["a"], ["a"], anotate=True),
-     TypeError, "'anotate'",
-     lambda _: heatmap([[1.0]], ["a"], ["a"], title="b", xlabel="c", ylabel="d", note="e")),
+    *(
+        Bad(
+            f"`html_action='save'` for {draw.__name__}",
+            lambda _, draw=draw: draw(GOOD, WORDS, html_action="save"),
+            'html_action must be "view", "return" or None',
+            lambda _, draw=draw: draw(GOOD, WORDS, html_action="return"),
+        )
+        for draw in VIEWS[:2]
+    ),
+    Good(
+        "`html_action='return'`",
+        lambda _: head_view(GOOD, WORDS, html_action="return").page == head_view(GOOD, WORDS).page,
+    ),
+    Bad(
+        "`include_heads=` for head_view",
+        lambda _: head_view(GOOD, WORDS, include_heads=[0]),
+        "got an unexpected keyword argument 'include_heads': heads=[…] selects the heads shown at first",
+        lambda _: head_view(GOOD, WORDS, heads=[0]),
+        error=TypeError,
+    ),
+    Bad(
+        "`attention=` for neuron_view",
+        lambda _: neuron_view(attention=GOOD, tokens=WORDS),
+        "got an unexpected keyword argument 'attention': attentions hold no queries and keys",
+        lambda _: neuron_view(encoder(), tiny_tokenizer(), "a"),
+        error=TypeError,
+    ),
+    Bad(
+        "`words='yes'`",
+        lambda _: model_view(GOOD, WORDS, words="yes"),
+        "words must be True, for whole words, or False",
+        each(*(lambda _, words=words: model_view(GOOD, WORDS, words=words) for words in (True, False))),
+        error=TypeError,
+    ),
+    Bad(
+        "`heads=3` of 3",
+        lambda _: head_view(GOOD, WORDS, heads=3),
+        "heads names 3, but there are 3: use 0 to 2",
+        lambda _: head_view(GOOD, WORDS, heads=[0, 2]),
+    ),
+    Good(
+        "`heads=2`, not in a list",
+        lambda _: head_view(GOOD, WORDS, heads=2).page == head_view(GOOD, WORDS, heads=[2]).page,
+    ),
+    Bad(
+        "`layer='1'`",
+        lambda _: head_view(GOOD, WORDS, layer="1"),
+        "layer must be one of the layers shown, [0, 1], got '1'",
+        lambda _: head_view(GOOD, WORDS, layer=1),
+    ),
+    Good(
+        "`sentence_b_start=tensor(2)`",
+        lambda _: head_view(GOOD, WORDS, torch.tensor(2)).page == head_view(GOOD, WORDS, 2).page,
+    ),
+    Bad(
+        "`sentence_b_start='2'`",
+        lambda _: head_view(GOOD, WORDS, "2"),
+        "sentence_b_start must be an integer from 1 to 3",
+        each(*(lambda _, start=start: head_view(GOOD, WORDS, start) for start in (1, 3))),
+    ),
+    Bad(
+        "a layer that does not exist",
+        lambda _: model_view(GOOD, WORDS, include_layers=[2]),
+        "include_layers names 2, but there are 2: use 0 to 1",
+        lambda _: model_view(GOOD, WORDS, include_layers=[0, 1]),
+    ),
+    Bad(
+        "three tokens for four positions",
+        lambda _: head_view(GOOD, WORDS[:3]),
+        "3 tokens: pass the tokens of the same input, special tokens such as [CLS] and [SEP] included",
+        lambda _: head_view(GOOD, WORDS),
+    ),
+    Bad(
+        "a model that returned no weights",
+        lambda _: head_view((None, None), WORDS),
+        'attn_implementation="eager"',
+        lambda _: head_view(
+            BertModel(BertConfig(**TINY, attn_implementation="eager"))(IDS[:1], output_attentions=True).attentions,
+            WORDS[:3],
+        ),
+    ),
+    Good(
+        "attention as NumPy arrays",
+        lambda _: head_view([layer.numpy() for layer in GOOD], WORDS).page == head_view(GOOD, WORDS).page,
+    ),
+    Bad(
+        "a model's whole output",
+        lambda _: head_view({"attentions": GOOD}, WORDS),
+        "attention is the whole output of a model: pass its attentions, output.attentions",
+        lambda _: head_view(encoder()(IDS[:1], output_attentions=True).attentions, WORDS[:3]),
+        error=TypeError,
+    ),
+    Bad(
+        "the attentions of generate()",
+        lambda _: model_view((tuple(GOOD), tuple(GOOD)), WORDS),
+        "attention contains tuples of tensors, as in the output of generate(), or in a whole output with",
+        lambda _: model_view(tuple(GOOD), WORDS),
+        error=TypeError,
+    ),
+    Bad(
+        "words for attention",
+        lambda _: head_view(["a", "b"], WORDS),
+        "attention must be one tensor per layer (",
+        each(DRAWN, lambda _: head_view(GOOD, WORDS)),
+        error=TypeError,
+    ),
+    Bad(
+        "a batch of two texts",
+        lambda _: head_view([torch.ones(2, 3, 4, 4)], WORDS),
+        "is of a batch of 2, and a view shows one text: pass [layer[i : i + 1] for layer in attention]",
+        lambda _: head_view([layer[1:2] for layer in [torch.full((2, 3, 4, 4), 0.25)]], WORDS),
+    ),
+    Bad(
+        "attention with NaN",
+        lambda _: model_view([torch.full((1, 1, 4, 4), math.nan)], WORDS),
+        "attention holds nan or inf: look for a row of the attention mask that is all 0",
+        lambda _: model_view(GOOD, WORDS),
+    ),
+    Bad(
+        "a text where the tokenizer belongs",
+        lambda _: neuron_view(encoder(), "a", "b"),
+        "tokenizer must be a WordPieceTokenizer or transformers' own, got str",
+        each(
+            *(
+                lambda folder, read=read: neuron_view(encoder(), read(folder), "a", "b")
+                for read in (load_tokenizer, WordPieceTokenizer.from_checkpoint)
+            )
+        ),
+        error=TypeError,
+    ),
+    Bad(
+        "a tokenizer smaller than the model",
+        lambda _: neuron_view(encoder(), tiny_tokenizer(40), "a"),
+        SIZES,
+        lambda _: neuron_view(encoder(), tiny_tokenizer(), "a"),
+    ),
+    Bad(
+        "a list of sentences for one",
+        lambda _: neuron_view(encoder(), tiny_tokenizer(), ["a", "b"]),
+        "sentence_a must be one string",
+        lambda _: neuron_view(encoder(), tiny_tokenizer(), "a", "b"),
+    ),
+    Bad(
+        "a text longer than the model",
+        lambda _: neuron_view(encoder(), tiny_tokenizer(), "a " * 20),
+        "22 tokens, but the model has 16 positions (max_position_embeddings): shorten",
+        lambda _: neuron_view(encoder(), tiny_tokenizer(), "a " * 14),
+    ),
+    Bad(
+        "another model",
+        lambda _: neuron_view(torch.nn.Linear(2, 2), tiny_tokenizer(), "a"),
+        "do not support a Linear: pass a model of this series or of transformers",
+        each(
+            lambda _: neuron_view(encoder(), tiny_tokenizer(), "a"),
+            lambda _: head_view(GOOD, WORDS),
+            lambda _: neuron_view(classifier().eval().encoder, tiny_tokenizer(), "a"),
+        ),
+    ),
+    Bad(
+        "a tokenizer where the encoder belongs",
+        lambda _: model_view(tiny_tokenizer(), encoder(), "a"),
+        "attention must be one tensor per layer, got WordPieceTokenizer: pass (model, tokenizer, sentence_a",
+        DRAWN,
+        error=TypeError,
+    ),
+    Bad(
+        "an encoder and no text",
+        lambda _: head_view(encoder(), tiny_tokenizer()),
+        "sentence_a must be one string, got None",
+        DRAWN,
+    ),
+    Bad(
+        "an encoder, a text and tokens",
+        lambda _: head_view(encoder(), tiny_tokenizer(), "a", encoder_tokens=WORDS),
+        "the attentions of an encoder–decoder model cannot be combined with other arguments: pass (model",
+        each(DRAWN, lambda _: head_view(encoder_attention=GOOD, encoder_tokens=WORDS)),
+        error=TypeError,
+    ),
+    Bad(
+        "tokens by name without an attention",
+        lambda _: head_view(encoder_tokens=WORDS),
+        "encoder_tokens without an attention: pass (model, tokenizer, sentence_a",
+        each(DRAWN, lambda _: head_view(encoder_attention=GOOD, encoder_tokens=WORDS)),
+        error=TypeError,
+    ),
+    *(
+        Bad(
+            f"sentence_b_start for {draw.__name__} of a pair",
+            lambda _, draw=draw: draw(encoder(), tiny_tokenizer(), "a", 3),
+            "sentence_b must be one string, got 3",
+            each(
+                *(lambda _, draw=draw, texts=texts: draw(encoder(), tiny_tokenizer(), *texts) for texts in ("a", "ab"))
+            ),
+        )
+        for draw in VIEWS
+    ),
+    *(Good(f"the label {text}", drawn(text)) for text in ("from $5 to $10", r"$\bad{$", "$", "\\$1")),
+    Bad(
+        "the misspelled option `anotate=True`",
+        lambda _: heatmap([[1.0]], ["a"], ["a"], anotate=True),
+        "'anotate'",
+        lambda _: heatmap([[1.0]], ["a"], ["a"], title="b", xlabel="c", ylabel="d", note="e"),
+        error=TypeError,
+    ),
 ]
-# fmt: on
