@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-
 INSTALL_NPM = (
     "on Debian or Ubuntu, `sudo apt install npm`; on a Mac, `brew install node`; on Windows, `winget install "
     "OpenJS.NodeJS`; then run the command again"
