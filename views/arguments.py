@@ -96,11 +96,11 @@ def read_call(
         raise TypeError(f"words must be True, for whole words, or False, for their pieces, got {words!r:.60}")
     named = {argument: value for argument, value in named.items() if value is not None}
     options = include_layers, prettify_tokens, words
-    model, tokenizer, *texts = positional
+    model, tokenizer, sentence_a, *texts = positional
     if isinstance(model := unwrap(model), nn.Module):
         if named:
             raise TypeError(f"{min(named)} cannot be combined with a model and its text: {USAGE}")
-        texts = tuple(text for text in texts if text is not None)
+        texts = (sentence_a, *(text for text in texts if text is not None))
         return Call(model, tokenizer, texts, {}, name or name_of(model), *options)
     *given, sentence_b = positional
     if sentence_b is not None:

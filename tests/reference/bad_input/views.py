@@ -210,7 +210,7 @@ VIEW = [
     Bad(
         "an encoder, a text and tokens",
         lambda _: head_view(encoder(), tiny_tokenizer(), "a", encoder_tokens=WORDS),
-        "the attentions of an encoder–decoder model cannot be combined with other arguments: pass (model",
+        "encoder_tokens cannot be combined with a model and its text: pass (model",
         each(DRAWN, lambda _: head_view(encoder_attention=GOOD, encoder_tokens=WORDS)),
         error=TypeError,
     ),
