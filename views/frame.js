@@ -49,7 +49,8 @@ function fitFrame(drawn = true) {
 }
 
 // JupyterLab has already scrolled to the next cell when a drawing appears, and may hide its first rows: scroll back,
-// once, unless the drawing is far from what is on the screen, as after "Run All".
+// unless the drawing is far from what is on the screen, as after "Run All". A slow notebook goes on moving for seconds,
+// so the drawing is held there until the reader does something.
 let isNew = true;
 function bringIntoView(frame) {
   const notebook = isNew && frame.closest(".jp-WindowedPanel-outer");
@@ -57,7 +58,12 @@ function bringIntoView(frame) {
   if (!notebook) return;
   const { top, bottom, height } = notebook.getBoundingClientRect(),
     { top: first, bottom: last } = frame.getBoundingClientRect();
-  if (last > top - height && first < bottom + height) setTimeout(() => frame.scrollIntoView({ block: "nearest" }), 150);
+  if (last <= top - height || first >= bottom + height) return;
+  const hold = setInterval(() => frame.scrollIntoView({ block: "nearest" }), 150),
+    release = () => clearInterval(hold);
+  setTimeout(release, 15000);
+  for (const heard of [window, frame.ownerDocument])
+    for (const act of ["wheel", "pointerdown", "keydown"]) heard.addEventListener(act, release, { capture: true });
 }
 
 // After a click in a picture the keyboard is in its frame, and the notebook hears no key: Shift+Enter runs the
