@@ -222,7 +222,7 @@ def test_padding_before_a_text_changes_nothing(pair, cached):
             pair.decoder(ids[:, :-1], mask[:, :-1], states, cache=cache)
         logits = pair.decoder(ids, mask, states, cache=cache).logits
         assert logits.isfinite().all()
-        assert worst(logits[:, -1:] if cached else logits[:, padding:], wanted[:, -1:] if cached else wanted) <= 1e-6
+        assert worst(logits[:, -1:] if cached else logits[:, padding:], wanted[:, -1:] if cached else wanted) <= 1e-5
         moved = pair.decoder(ids.clamp(min=9), None, states).logits  # the control: nothing is hidden
         assert worst(moved[:, -1:], wanted[:, -1:]) > 1e-3
 
