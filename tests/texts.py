@@ -5,16 +5,47 @@ import sys
 import unicodedata
 
 SPECIAL = ["[MASK]", "[CLS]", "[SEP]", "[PAD]", "[UNK]", "[mask]", "[ MASK ]", "x[MASK]y", "[[SEP]]"]
-# fmt: off
 WORDS = [
-    "time flies like an arrow", "Don't!", "naïve café", "Zoe\u0308 e\u0301te\u0301", "ÅNGSTRÖM", "İstanbul", "ΣΊΣΥΦΟΣ",
-    "北京大学", "東京です", "서울", "한국어 조선말", "नमस्ते", "ภาษาไทย",
-    "👩‍👩‍👧‍👦", "👍🏽", "🇩🇪", "❤️", "a\u200bb", "a\u200db", "\ufeffx",
-    "\x00", "\x85", "\u2028", "\u00a0", "\u3000", "\t\r\n", "\x1c", "\ufffd", "\u00ad", "ﬁne", "ß",
-    "e=mc^2 ~ $5 `x` |y|", "x" * 100, "x" * 101, "antidisestablishmentarianism", "##ing", "unused [unused1]", "...?!",
+    "time flies like an arrow",
+    "Don't!",
+    "naïve café",
+    "Zoe\u0308 e\u0301te\u0301",
+    "ÅNGSTRÖM",
+    "İstanbul",
+    "ΣΊΣΥΦΟΣ",
+    "北京大学",
+    "東京です",
+    "서울",
+    "한국어 조선말",
+    "नमस्ते",
+    "ภาษาไทย",
+    "👩‍👩‍👧‍👦",
+    "👍🏽",
+    "🇩🇪",
+    "❤️",
+    "a\u200bb",
+    "a\u200db",
+    "\ufeffx",
+    "\x00",
+    "\x85",
+    "\u2028",
+    "\u00a0",
+    "\u3000",
+    "\t\r\n",
+    "\x1c",
+    "\ufffd",
+    "\u00ad",
+    "ﬁne",
+    "ß",
+    "e=mc^2 ~ $5 `x` |y|",
+    "x" * 100,
+    "x" * 101,
+    "antidisestablishmentarianism",
+    "##ing",
+    "unused [unused1]",
+    "...?!",
     "1,000.50",
 ]
-# fmt: on
 
 
 def characters_by_category() -> dict[str, list[str]]:

@@ -97,13 +97,16 @@ def test_weights_that_differ_from_softmax_raise(tokenizer, monkeypatch):
         neuron_view(model, tokenizer, TEXT)
 
 
-@pytest.mark.parametrize(("family", "settings", "message"), [
-    ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 positions for 8 × 8 tokens"),
-    ("fnet", ENCODER, "a fnet returns no attention weights"),
-    ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100}, "a mamba returns no attention"),
-    ("canine", ENCODER, "a canine reads no token ids"),
-    ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no token ids .* pass its pixel_values"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("family", "settings", "message"),
+    [
+        ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 positions for 8 × 8 tokens"),
+        ("fnet", ENCODER, "a fnet returns no attention weights"),
+        ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100}, "a mamba returns no attention"),
+        ("canine", ENCODER, "a canine reads no token ids"),
+        ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no token ids .* pass its pixel_values"),
+    ],
+)
 def test_models_without_drawable_weights_raise(family, settings, message, tokenizer):
     model = sharp_model(family, settings)
     for draw in (head_view, model_view, neuron_view):
@@ -415,11 +418,22 @@ def test_sentencepiece_marks_and_bytes(tokenizer):
     assert [token.strip() for token in panel["left_text"]] == ["I", "call", "ed", "\\n", "␣", "é·1", "é·2"]
 
 
-@pytest.mark.parametrize(("token", "shown"), [
-    ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"), ("\u202eabc", "\\u202eabc"),  # which turns what follows
-    ("\u200b", "\\u200b"), ("\u200d", "\\u200d"), ("می\u200cخواهم", "می\u200cخواهم"), ("\n\n", "\\n\\n"), ("  ", "␣␣"),
-    ("▁", "␣"), (" the", " the"), ("שלום", "שלום"), ("</script>", "</script>"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("token", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("\u202eabc", "\\u202eabc"),  # which turns what follows
+        ("\u200b", "\\u200b"),
+        ("\u200d", "\\u200d"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("\n\n", "\\n\\n"),
+        ("  ", "␣␣"),
+        ("▁", "␣"),
+        (" the", " the"),
+        ("שלום", "שלום"),
+        ("</script>", "</script>"),
+    ],
+)
 def test_invisible_characters_are_escaped(token, shown):
     assert visible(token) == shown
 

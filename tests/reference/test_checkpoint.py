@@ -97,13 +97,16 @@ def test_unsupported_model_type_is_rejected(tmp_path):
             load(str(tmp_path))
 
 
-@pytest.mark.parametrize(("files", "remedy"), [
-    ({"checkpoint": "bert"}, r"use \S+checkpoint"),  # as scripts/pretrain.py writes it
-    ({"snapshots/1f2e": "bert", "1_Pooling": None}, r"use \S+1f2e"),  # as the Hub's cache has it
-    ({"0_Transformer": "bert", "1_Pooling": None}, r"use \S+0_Transformer"),
-    ({"one": "bert", "two/three": "gpt2"}, r"use \S+one or \S+three"),
-    ({"1_Pooling": None}, r"use the embedded .*"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("files", "remedy"),
+    [
+        ({"checkpoint": "bert"}, r"use \S+checkpoint"),  # as scripts/pretrain.py writes it
+        ({"snapshots/1f2e": "bert", "1_Pooling": None}, r"use \S+1f2e"),  # as the Hub's cache has it
+        ({"0_Transformer": "bert", "1_Pooling": None}, r"use \S+0_Transformer"),
+        ({"one": "bert", "two/three": "gpt2"}, r"use \S+one or \S+three"),
+        ({"1_Pooling": None}, r"use the embedded .*"),
+    ],
+)
 def test_parent_folder_error_names_checkpoint_inside(tmp_path, files, remedy):
     for name, family in files.items():
         (tmp_path / name).mkdir(parents=True)
@@ -281,17 +284,21 @@ def bare(tmp_path) -> Path:
 CASED = BertNormalizer(lowercase=False)
 
 
-@pytest.mark.parametrize("normalizer", [
-    None,
-    CASED,
-    BertNormalizer(strip_accents=False),
-    BertNormalizer(clean_text=False),
-    BertNormalizer(handle_chinese_chars=False),
-    Prepend("a"),
-    Sequence([NFKC(), Lowercase()]),
-    Sequence([Replace("ß", "c"), BertNormalizer()]),
-    Sequence([NFD(), StripAccents()]),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "normalizer",
+    [
+        None,
+        CASED,
+        BertNormalizer(strip_accents=False),
+        BertNormalizer(clean_text=False),
+        BertNormalizer(handle_chinese_chars=False),
+        Prepend("a"),
+        Sequence([NFKC(), Lowercase()]),
+        Sequence([Replace("ß", "c"), BertNormalizer()]),
+        Sequence([NFD(), StripAccents()]),
+    ],
+    ids=str,
+)
 def test_stored_normalizer_is_the_one_that_is_used(bare, normalizer):
     """transformers 5 alone would use that of its class; ours refuses what it can't do."""
     rebuilt_tokenizer(bare, normalizer)
@@ -306,12 +313,15 @@ def test_stored_normalizer_is_the_one_that_is_used(bare, normalizer):
             WordPieceTokenizer.from_checkpoint(bare)
 
 
-@pytest.mark.parametrize(("normalizer", "settings"), [
-    (CASED, {"do_lower_case": True}),
-    (BertNormalizer(), {"strip_accents": False}),
-    (BertNormalizer(handle_chinese_chars=False), {"tokenize_chinese_chars": True}),
-    (Sequence([NFKC(), Lowercase()]), {"do_lower_case": False}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("normalizer", "settings"),
+    [
+        (CASED, {"do_lower_case": True}),
+        (BertNormalizer(), {"strip_accents": False}),
+        (BertNormalizer(handle_chinese_chars=False), {"tokenize_chinese_chars": True}),
+        (Sequence([NFKC(), Lowercase()]), {"do_lower_case": False}),
+    ],
+)
 def test_contradicting_normalizers_are_rejected(bare, normalizer, settings):
     rebuilt_tokenizer(bare, normalizer)
     (bare / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"} | settings))

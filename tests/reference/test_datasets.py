@@ -117,13 +117,16 @@ def test_read_labelled_splits_each_class(tmp_path):
     assert own.train.labels != sorted(own.train.labels)  # mixed, so that the first of them are a fair sample
 
 
-@pytest.mark.parametrize(("path", "column", "printed"), [
-    ("missing.csv", "text", "there is no file missing.csv"),
-    (None, "text", "the path must be a text, not None"),
-    (3, "text", "the path must be a text, not 3"),
-    (SHOP_EMAILS, "mail", "the column 'mail' is missing"),
-    ("", "text", "a path must be the name of a file or folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "column", "printed"),
+    [
+        ("missing.csv", "text", "there is no file missing.csv"),
+        (None, "text", "the path must be a text, not None"),
+        (3, "text", "the path must be a text, not 3"),
+        (SHOP_EMAILS, "mail", "the column 'mail' is missing"),
+        ("", "text", "a path must be the name of a file or folder"),
+    ],
+)
 def test_read_or_example_prints_why_it_uses_the_example(path, column, printed, capsys):
     own = read_or_example(path, column)
     assert own.names == ("complaint", "question", "thanks")
@@ -173,18 +176,21 @@ def test_read_labelled_takes_other_columns_and_separators(tmp_path):
         (["a,x", " ,x", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'text': fill"),
         (["a,x", "b,", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'label'"),
     ],
-)  # fmt: skip
+)
 def test_read_labelled_rejects_unsuitable_csv(tmp_path, rows, header, options, words):
     with pytest.raises(ValueError, match=words):
         read_labelled(own_csv(tmp_path, rows, header), **options)
 
 
-@pytest.mark.parametrize(("content", "wanted"), [
-    ('text\tlabel\n"say ""hi"" twice"\ta\nwell\tb\n', ['say "hi" twice', "well"]),  # as pandas writes it
-    ('text\tlabel\n"Hi" and "no"\ta\nwell\tb\n', ['"Hi" and "no"', "well"]),
-    ('text\tlabel\n"open\ta\nclosed"\tb\n', ['"open', 'closed"']),
-    ('text\tlabel\n"two\nlines"\ta\nwell\tb\n', ["two\nlines", "well"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ('text\tlabel\n"say ""hi"" twice"\ta\nwell\tb\n', ['say "hi" twice', "well"]),  # as pandas writes it
+        ('text\tlabel\n"Hi" and "no"\ta\nwell\tb\n', ['"Hi" and "no"', "well"]),
+        ('text\tlabel\n"open\ta\nclosed"\tb\n', ['"open', 'closed"']),
+        ('text\tlabel\n"two\nlines"\ta\nwell\tb\n', ["two\nlines", "well"]),
+    ],
+)
 def test_fields_decide_whether_tabs_have_quotes(tmp_path, content, wanted):
     (tmp_path / "own.tsv").write_text(content)
     assert [row["text"] for row in read_csv(tmp_path / "own.tsv", ("text", "label"))] == wanted
@@ -226,26 +232,29 @@ def laid_out(layout: str, labels=None) -> list[str]:
 PLAIN, BARE, SPAN = {"B-PER": "PER"}, {"B-PER": "B"}, {"B-PER": "PER[1]", "O": "_"}
 
 
-@pytest.mark.parametrize(("layout", "labels", "columns"), [
-    ("{w} {l}", None, "columns 1 and 2"),
-    ("{w} {l}", PLAIN, "columns 1 and 2"),
-    ("{l} {w}", None, "columns 2 and 1"),
-    ("{w} NN B-NP {l}", None, "columns 1 and 4"),  # CoNLL-2003
-    ("{w} {low} NN B-NP {l}", None, "columns 1 and 5"),  # the German part, with lemmas
-    ("{w} {l} - annotator{n}", None, "columns 1 and 2"),  # Universal NER
-    ("{n} {w} {l} O", None, "columns 2 and 3"),  # GermEval, without names in names
-    ("1-{n} {n}-3 {w} {l}", None, "columns 3 and 4"),
-    ("doc-a s{n} {w} {l}", None, "columns 3 and 4"),
-    ("{l} {n} 3{n} {w}", None, "columns 4 and 1"),  # exports of brat
-    ("{l} {n} 3{n} {w}", PLAIN, "columns 4 and 1"),
-    ("{w} {l} 0.{n}", PLAIN, "columns 1 and 2"),
-    ("{w} {l} en", PLAIN, "columns 1 and 2"),
-    ("{w} {l} f{n}", BARE, "columns 1 and 2"),
-    ("{w} {l} f{n}", {"B-PER": "b_per", "O": "o"}, "columns 1 and 2"),
-    ("{w} {l} ann{n}", PLAIN, "columns 1 and 2"),  # the label O is in one column
-    ("{w} {l} {part}", {"B-PER": "NNP", "O": "XX"}, "columns 1 and 2"),  # one value in each text
-    ("{n},3 {w} {l}", None, "columns 2 and 3"),  # commas in each row, too
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("layout", "labels", "columns"),
+    [
+        ("{w} {l}", None, "columns 1 and 2"),
+        ("{w} {l}", PLAIN, "columns 1 and 2"),
+        ("{l} {w}", None, "columns 2 and 1"),
+        ("{w} NN B-NP {l}", None, "columns 1 and 4"),  # CoNLL-2003
+        ("{w} {low} NN B-NP {l}", None, "columns 1 and 5"),  # the German part, with lemmas
+        ("{w} {l} - annotator{n}", None, "columns 1 and 2"),  # Universal NER
+        ("{n} {w} {l} O", None, "columns 2 and 3"),  # GermEval, without names in names
+        ("1-{n} {n}-3 {w} {l}", None, "columns 3 and 4"),
+        ("doc-a s{n} {w} {l}", None, "columns 3 and 4"),
+        ("{l} {n} 3{n} {w}", None, "columns 4 and 1"),  # exports of brat
+        ("{l} {n} 3{n} {w}", PLAIN, "columns 4 and 1"),
+        ("{w} {l} 0.{n}", PLAIN, "columns 1 and 2"),
+        ("{w} {l} en", PLAIN, "columns 1 and 2"),
+        ("{w} {l} f{n}", BARE, "columns 1 and 2"),
+        ("{w} {l} f{n}", {"B-PER": "b_per", "O": "o"}, "columns 1 and 2"),
+        ("{w} {l} ann{n}", PLAIN, "columns 1 and 2"),  # the label O is in one column
+        ("{w} {l} {part}", {"B-PER": "NNP", "O": "XX"}, "columns 1 and 2"),  # one value in each text
+        ("{n},3 {w} {l}", None, "columns 2 and 3"),  # commas in each row, too
+    ],
+)
 def test_words_and_labels_are_found_by_content(tmp_path, layout, labels, columns):
     found = read_words(words_file(tmp_path, laid_out(layout, labels)))
     assert found.columns == f"{columns}, between tabs"
@@ -254,13 +263,16 @@ def test_words_and_labels_are_found_by_content(tmp_path, layout, labels, columns
     assert set(found.names) == {(labels or {}).get(name, name) for name in ("B-PER", "O")}
 
 
-@pytest.mark.parametrize(("layout", "labels", "words"), [
-    ("{w} {l} {l}", None, "its columns 2 and 3 all have labels such as B-PER: keep one of them"),  # GermEval
-    ("{w} x{w} {l}", None, "its columns 1 and 2 could both be the words: leave one of them out"),
-    ("1-{n} {n}-3 {w} {l}", SPAN, r"labels such as 'PER\[1\]', in column 4, mark whole spans, as in WebAnno TSV"),
-    ("a/b 0 {n} {w} NN {l}", {"B-PER": "(PER*)", "O": "*"}, r"such as '\(PER\*\)', in column 6, .* CoNLL-2012"),
-    ("en:{w} {l}", None, "every word begins with 'en:', as in WikiANN: leave that out"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("layout", "labels", "words"),
+    [
+        ("{w} {l} {l}", None, "its columns 2 and 3 all have labels such as B-PER: keep one of them"),  # GermEval
+        ("{w} x{w} {l}", None, "its columns 1 and 2 could both be the words: leave one of them out"),
+        ("1-{n} {n}-3 {w} {l}", SPAN, r"labels such as 'PER\[1\]', in column 4, mark whole spans, as in WebAnno TSV"),
+        ("a/b 0 {n} {w} NN {l}", {"B-PER": "(PER*)", "O": "*"}, r"such as '\(PER\*\)', in column 6, .* CoNLL-2012"),
+        ("en:{w} {l}", None, "every word begins with 'en:', as in WikiANN: leave that out"),
+    ],
+)
 def test_unclear_columns_of_words_are_refused(tmp_path, layout, labels, words):
     with pytest.raises(ValueError, match=words):
         read_words(words_file(tmp_path, laid_out(layout, labels)))
@@ -313,18 +325,32 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
     assert read_labelled(own_csv(tmp_path, kept)).names == ("1.0", "2.0")
 
 
-@pytest.mark.parametrize(("labels", "doubt"), [
-    (["0", "0.5", "1", "1.5"], "measurements"), (["0", "0,5", "1", "1,5", "5"], "measurements"),
-    (["1,0", "1,3", "1,7", "2,0", "5,0"], "measurements"),  # grades
-    (["0,5", "0,25"], "measurements"), (["−1", "-0.5", "+1"], "measurements"), (["1e-05", "0.1"], "measurements"),
-    (["80 %", "9 %", "100 %"], "measurements"), (["3.5/5", "4/5"], "measurements"),
-    (["€3.20", "€ 4", "5.10 €"], "measurements"), (["1 star", "2.5 stars"], "measurements"),
-    (["4.5 out of 5", "4 out of 5"], "measurements"), (["1.234,56", "USD 5.50", "1.5k", "2.5 kg"], "measurements"),
-    (["1 star", "2 stars", "5 stars"], None), ([str(year) for year in range(1990, 2001)], "measurements"),
-    ([str(rating) for rating in range(1, 11)], None), (["1.0", "2.0", "3.0"], None), (["1,0", "2,0", "3,0"], None),
-    (["1/5", "2/5", "3/5"], None), (["v1.5", "2.5"], None), (["0,1,2", "0", "1", "2"], "several"),
-    (["a,b", "a", "b"], "several"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("labels", "doubt"),
+    [
+        (["0", "0.5", "1", "1.5"], "measurements"),
+        (["0", "0,5", "1", "1,5", "5"], "measurements"),
+        (["1,0", "1,3", "1,7", "2,0", "5,0"], "measurements"),  # grades
+        (["0,5", "0,25"], "measurements"),
+        (["−1", "-0.5", "+1"], "measurements"),
+        (["1e-05", "0.1"], "measurements"),
+        (["80 %", "9 %", "100 %"], "measurements"),
+        (["3.5/5", "4/5"], "measurements"),
+        (["€3.20", "€ 4", "5.10 €"], "measurements"),
+        (["1 star", "2.5 stars"], "measurements"),
+        (["4.5 out of 5", "4 out of 5"], "measurements"),
+        (["1.234,56", "USD 5.50", "1.5k", "2.5 kg"], "measurements"),
+        (["1 star", "2 stars", "5 stars"], None),
+        ([str(year) for year in range(1990, 2001)], "measurements"),
+        ([str(rating) for rating in range(1, 11)], None),
+        (["1.0", "2.0", "3.0"], None),
+        (["1,0", "2,0", "3,0"], None),
+        (["1/5", "2/5", "3/5"], None),
+        (["v1.5", "2.5"], None),
+        (["0,1,2", "0", "1", "2"], "several"),
+        (["a,b", "a", "b"], "several"),
+    ],
+)
 def test_doubts_know_numbers_from_several_labels(labels, doubt):
     found = [line for line in doubts_about(labels) if "look like" in line]
     assert [doubt in line for line in found] == [True] * (doubt is not None)
@@ -335,31 +361,37 @@ def test_numbers_are_sorted_by_size():
     assert sorted_names({"10", "9", "-1", "x"}) == ("-1", "10", "9", "x")
 
 
-@pytest.mark.parametrize(("content", "wanted"), [
-    (",companyName,ticker\n0,Apple Inc.,AAPL\n1,None & Co,NA\n", ["Apple Inc.", "None & Co"]),
-    ("Company Name;Symbol;description\nApple Inc.;AAPL;Sells phones.\n", ["Apple Inc.: Sells phones."]),
-    ("name\temployees\nApple Inc.\t164000\n", ["Apple Inc."]),
-    ("Company,What they do\nApple Inc.,Sells phones.\n", ["Apple Inc.: Sells phones."]),
-    ("name,About,sector\nApple Inc.,Sells phones.,IT\n", ["Apple Inc.: Sells phones."]),
-    ("name,text,description\nApple Inc.,AAPL,Sells phones.\n", ["Apple Inc.: Sells phones."]),
-    ("name,founded,Profile,query\nApple Inc.,1976,Sells phones.,iPhone\n", ["Apple Inc.: Sells phones."]),
-    ("name,description,,\nApple Inc.,Sells phones.,,\n", ["Apple Inc.: Sells phones."]),
-    ("name,rank,rank,ticker,symbol\nApple Inc.,1,2,AAPL,APC\n", ["Apple Inc."]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (",companyName,ticker\n0,Apple Inc.,AAPL\n1,None & Co,NA\n", ["Apple Inc.", "None & Co"]),
+        ("Company Name;Symbol;description\nApple Inc.;AAPL;Sells phones.\n", ["Apple Inc.: Sells phones."]),
+        ("name\temployees\nApple Inc.\t164000\n", ["Apple Inc."]),
+        ("Company,What they do\nApple Inc.,Sells phones.\n", ["Apple Inc.: Sells phones."]),
+        ("name,About,sector\nApple Inc.,Sells phones.,IT\n", ["Apple Inc.: Sells phones."]),
+        ("name,text,description\nApple Inc.,AAPL,Sells phones.\n", ["Apple Inc.: Sells phones."]),
+        ("name,founded,Profile,query\nApple Inc.,1976,Sells phones.,iPhone\n", ["Apple Inc.: Sells phones."]),
+        ("name,description,,\nApple Inc.,Sells phones.,,\n", ["Apple Inc.: Sells phones."]),
+        ("name,rank,rank,ticker,symbol\nApple Inc.,1,2,AAPL,APC\n", ["Apple Inc."]),
+    ],
+)
 def test_companies_reads_custom_csv(tmp_path, content, wanted):
     (tmp_path / "own.csv").write_text(content)
     assert [company.text for company in companies(tmp_path / "own.csv")] == wanted
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    ("firm,ticker\nA,B\n", r"the column 'name' is missing from \['firm', 'ticker'\]\): name the column"),
-    ("name,ticker\n", "own.csv has a header, but no rows: add a row for each company"),
-    ("name,ticker\nA,B\n ,C\n", r"row 2 below the header has nothing in the column 'name'"),
-    ("Company,companyName\nA,B\n", r"\['Company', 'companyName'\] might all be the name: rename one as name"),
-    ("name,sector,profile\nA,B,C\n", r"\['sector', 'profile'\] might all be the description: rename one as"),
-    ("name,description,description\nA,B,C\n", r"might all be the description: rename one as description"),
-    ("name,description,query,query\nA,B,C,D\n", r"might all be the query: rename one as query"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("firm,ticker\nA,B\n", r"the column 'name' is missing from \['firm', 'ticker'\]\): name the column"),
+        ("name,ticker\n", "own.csv has a header, but no rows: add a row for each company"),
+        ("name,ticker\nA,B\n ,C\n", r"row 2 below the header has nothing in the column 'name'"),
+        ("Company,companyName\nA,B\n", r"\['Company', 'companyName'\] might all be the name: rename one as name"),
+        ("name,sector,profile\nA,B,C\n", r"\['sector', 'profile'\] might all be the description: rename one as"),
+        ("name,description,description\nA,B,C\n", r"might all be the description: rename one as description"),
+        ("name,description,query,query\nA,B,C,D\n", r"might all be the query: rename one as query"),
+    ],
+)
 def test_companies_rejects_custom_csv_without_names(tmp_path, content, words):
     (tmp_path / "own.csv").write_text(content)
     with pytest.raises(ValueError, match=words):

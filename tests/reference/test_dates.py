@@ -24,13 +24,16 @@ def test_each_example_is_a_spelling_of_its_day(parts):
         assert text in {dates.spell(date.fromisoformat(iso), spelling) for spelling in dates.SPELLINGS}
 
 
-@pytest.mark.parametrize(("day", "spelling", "text"), [
-    (3, "{first} of {mon} {year}", "third of mar 1998"),
-    (3, "{year}, {mon} {th}", "1998, mar 3rd"),
-    (3, "{d:02}-{mon}-{yy:02}", "03-mar-98"),
-    (3, "{m}/{d}/{year}", "3/3/1998"),
-    *((int(text[:-2]), "{th}", text) for text in ("1st", "2nd", "11th", "12th", "23rd", "30th")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("day", "spelling", "text"),
+    [
+        (3, "{first} of {mon} {year}", "third of mar 1998"),
+        (3, "{year}, {mon} {th}", "1998, mar 3rd"),
+        (3, "{d:02}-{mon}-{yy:02}", "03-mar-98"),
+        (3, "{m}/{d}/{year}", "3/3/1998"),
+        *((int(text[:-2]), "{th}", text) for text in ("1st", "2nd", "11th", "12th", "23rd", "30th")),
+    ],
+)
 def test_spell_a_day(day, spelling, text):
     assert dates.spell(date(1998, 3, day), spelling) == text
 
@@ -49,16 +52,19 @@ def test_encode_and_decode_restore_texts():
     assert dates.decode(torch.tensor([[dates.START, dates.IDS["a"], dates.END, dates.IDS["b"]]])) == ["a"]
 
 
-@pytest.mark.parametrize(("text", "default", "kept", "words"), [
-    ("May 5, 1998", "x", "may 5, 1998", ""),
-    ("ZÜRICH 3/4/98!", "x", "zrich 3/4/98", "the model reads"),
-    ("1" * 50, "x", "1" * 40, "at most 40"),
-    ("漢字", "x", "x", "must be one text"),
-    (None, "x", "x", "must be one text"),
-    ("", "x", "x", "must be one text"),
-    ("漢字", "", "", "the model reads “”"),
-    (("a", "b"), "", "", "must be one text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "default", "kept", "words"),
+    [
+        ("May 5, 1998", "x", "may 5, 1998", ""),
+        ("ZÜRICH 3/4/98!", "x", "zrich 3/4/98", "the model reads"),
+        ("1" * 50, "x", "1" * 40, "at most 40"),
+        ("漢字", "x", "x", "must be one text"),
+        (None, "x", "x", "must be one text"),
+        ("", "x", "x", "must be one text"),
+        ("漢字", "", "", "the model reads “”"),
+        (("a", "b"), "", "", "must be one text"),
+    ],
+)
 def test_readable_keeps_what_the_model_knows(text, default, kept, words, capsys):
     assert dates.readable("my_text", text, default) == kept
     assert words in capsys.readouterr().out

@@ -281,14 +281,17 @@ IDS = torch.tensor([[3, 4, 5]])
 DAMAGED = "decoder.bert.encoder.layer.1.crossattention.self.key.weight"
 
 
-@pytest.mark.parametrize(("name", "tensor", "words"), [
-    (DAMAGED, None, "missing"),
-    ("enc_to_dec_proj.weight", torch.zeros(8, 8), "unexpected"),
-    (DAMAGED, torch.zeros(8, 7), "mis-shaped"),
-    ("decoder.cls.predictions.decoder.weight", torch.zeros(30, 8), "decoder.weight must equal the word embeddings"),
-    ("decoder.cls.predictions.decoder.bias", torch.full((30,), 7.0), "decoder.bias must equal the word embeddings"),
-    (DAMAGED, torch.full((8, 8), torch.nan), "contains NaN"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "tensor", "words"),
+    [
+        (DAMAGED, None, "missing"),
+        ("enc_to_dec_proj.weight", torch.zeros(8, 8), "unexpected"),
+        (DAMAGED, torch.zeros(8, 7), "mis-shaped"),
+        ("decoder.cls.predictions.decoder.weight", torch.zeros(30, 8), "decoder.weight must equal the word embeddings"),
+        ("decoder.cls.predictions.decoder.bias", torch.full((30,), 7.0), "decoder.bias must equal the word embeddings"),
+        (DAMAGED, torch.full((8, 8), torch.nan), "contains NaN"),
+    ],
+)
 def test_encoder_decoder_refuses_damaged_weights(pair, name, tensor, words):
     weights = official_pair(SMALL, SMALL).state_dict() | {name: tensor}
     with pytest.raises(ValueError, match=words):

@@ -59,11 +59,14 @@ def test_predict_truncates_to_the_positions(tokenizer):
     assert torch.equal(short, predict(model, tokenizer, ["a b a"]).probabilities)
 
 
-@pytest.mark.parametrize(("examples", "error", "message"), [
-    ((["a"], [1]), TypeError, r"examples must be Examples\(texts, labels\), got tuple"),
-    (Examples(["a", "b"], [0, 2]), ValueError, "labels must be from 0 to 1, got 2 for text 1"),
-    (Examples(["a", "b"], [0, "1"]), TypeError, r"got str: '1' of text 1: use the number of its class"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("examples", "error", "message"),
+    [
+        ((["a"], [1]), TypeError, r"examples must be Examples\(texts, labels\), got tuple"),
+        (Examples(["a", "b"], [0, 2]), ValueError, "labels must be from 0 to 1, got 2 for text 1"),
+        (Examples(["a", "b"], [0, "1"]), TypeError, r"got str: '1' of text 1: use the number of its class"),
+    ],
+)
 def test_evaluate_refuses_bad_examples(tokenizer, examples, error, message):
     with pytest.raises(error, match=message):
         evaluate(new_model(), tokenizer, examples)

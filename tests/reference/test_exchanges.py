@@ -92,12 +92,15 @@ def test_rungs_end_with_the_given_result_and_the_next_step():
     assert None not in exchanges.rungs("06", 179).values()
 
 
-@pytest.mark.parametrize(("vectors", "message"), [
-    (lambda texts: torch.zeros(len(texts), 2, 2), r"a tensor \(N, H\) for N = 30 texts, got \(30, 2, 2\)"),
-    (lambda texts: torch.zeros(1, 2), r"got \(1, 2\)"),
-    (lambda texts: [[1.0]] * len(texts), "got list"),
-    (lambda texts: torch.full((len(texts), 2), torch.nan), "nan or inf"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (lambda texts: torch.zeros(len(texts), 2, 2), r"a tensor \(N, H\) for N = 30 texts, got \(30, 2, 2\)"),
+        (lambda texts: torch.zeros(1, 2), r"got \(1, 2\)"),
+        (lambda texts: [[1.0]] * len(texts), "got list"),
+        (lambda texts: torch.full((len(texts), 2), torch.nan), "nan or inf"),
+    ],
+)
 def test_score_refuses_bad_vectors(vectors, message):
     with pytest.raises(ValueError, match=message):
         exchanges.score(vectors)

@@ -86,11 +86,14 @@ def test_chosen_view_is_kept_for_the_next_text(model):
     assert "Not drawn: the path view shows one text: empty sentence B." in explorer.message.value
 
 
-@pytest.mark.parametrize(("typed", "words"), [
-    ("a " * 15, r"the text has 17 tokens, but the model has 16 positions \(max_position_embeddings\): shorten.*"),
-    ("", "sentence A is empty: type a word or more"),
-    (" \u200b ", "sentence A is empty: type a word or more"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("a " * 15, r"the text has 17 tokens, but the model has 16 positions \(max_position_embeddings\): shorten.*"),
+        ("", "sentence A is empty: type a word or more"),
+        (" \u200b ", "sentence A is empty: type a word or more"),
+    ],
+)
 def test_error_is_shown_and_last_view_is_kept(explorer, typed, words):
     before = shown(explorer), explorer.tokens.value
     explorer.sentence_a.value = typed

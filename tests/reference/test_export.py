@@ -82,13 +82,17 @@ def test_export_of_training_classifier_omits_dropout(run_onnx, tmp_path):
 READS = {"is_decoder": True, "add_cross_attention": True}
 
 
-@pytest.mark.parametrize("model", [
-    torch.nn.Linear(2, 2),
-    None,
-    BertConfig(),
-    TransformerDecoder(BertConfig(**SMALL, **READS)),
-    EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)),
-], ids=lambda model: type(model).__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "model",
+    [
+        torch.nn.Linear(2, 2),
+        None,
+        BertConfig(),
+        TransformerDecoder(BertConfig(**SMALL, **READS)),
+        EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
 def test_export_rejects_unsupported_models(model, tmp_path):
     message = rf"^a {type(model).__name__} cannot be exported: pass a TransformerEncoder, or a model that has one$"
     with pytest.raises(TypeError, match=message):

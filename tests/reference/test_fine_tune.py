@@ -115,17 +115,20 @@ def test_unnamed_classes_get_names_from_data(tmp_path, own, run):
     assert list(again.config.id2label.values()) == ["neg", "pos"]
 
 
-@pytest.mark.parametrize(("rows", "settings", "words"), [
-    (2, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
-    (3, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
-    (3, {"id2label": {"0": "neg", "2": "pos"}}, "the ids of the classes are 0, 2: number them 0, 1, … in id2label"),
-    (2, {"id2label": ["neg", "pos"]}, "'list' object has no attribute 'items'): correct this setting"),
-    (2, {"id2label": {"0": None, "1": None}}, "has the classes None, None, but the data has neg, pos"),
-    (2, {"id2label": {"0": 1, "1": 2}}, "has the classes 1, 2, but the data has neg, pos"),
-    (3, {"id2label": {"0": "neg", "1": "pos", "2": "pos"}, "label2id": {"neg": 0, "pos": 2}}, "'pos' two ids"),
-    (2, {"id2label": {"0": "neg", "1": "pos"}}, None),
-    (2, {"id2label": {"0": "neg", "1": "pos"}, "label2id": None}, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rows", "settings", "words"),
+    [
+        (2, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
+        (3, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
+        (3, {"id2label": {"0": "neg", "2": "pos"}}, "the ids of the classes are 0, 2: number them 0, 1, … in id2label"),
+        (2, {"id2label": ["neg", "pos"]}, "'list' object has no attribute 'items'): correct this setting"),
+        (2, {"id2label": {"0": None, "1": None}}, "has the classes None, None, but the data has neg, pos"),
+        (2, {"id2label": {"0": 1, "1": 2}}, "has the classes 1, 2, but the data has neg, pos"),
+        (3, {"id2label": {"0": "neg", "1": "pos", "2": "pos"}, "label2id": {"neg": 0, "pos": 2}}, "'pos' two ids"),
+        (2, {"id2label": {"0": "neg", "1": "pos"}}, None),
+        (2, {"id2label": {"0": "neg", "1": "pos"}, "label2id": None}, None),
+    ],
+)
 def test_odd_ids_and_names_of_classes(tmp_path, own, run, refused, rows, settings, words):
     """As other programs write them; the remedy is to number and name the classes."""
     path = saved(tmp_path / "model", [f"{number}" for number in range(rows)]) / "config.json"
@@ -155,14 +158,17 @@ def test_both_lists_of_class_names_are_read(tmp_path, own, run, refused):
     assert "Test accuracy 100.0%" in run(*common)
 
 
-@pytest.mark.parametrize(("labels", "names", "classes"), [
-    (["so-so", "pos", "neg"], ["neg", "pos"], "so-so, pos, neg"),  # data with some of the classes
-    (None, ["0", "11"], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),  # unnamed classes, too
-    (None, ["10", "2", "LABEL_3"], None),
-    (None, [str(number) for number in range(12)], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),
-    (None, [str(number) for number in range(1, 13)], "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"),
-    (None, [f"LABEL_{number}" for number in (2, 10)], ", ".join(f"LABEL_{number}" for number in range(12))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("labels", "names", "classes"),
+    [
+        (["so-so", "pos", "neg"], ["neg", "pos"], "so-so, pos, neg"),  # data with some of the classes
+        (None, ["0", "11"], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),  # unnamed classes, too
+        (None, ["10", "2", "LABEL_3"], None),
+        (None, [str(number) for number in range(12)], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),
+        (None, [str(number) for number in range(1, 13)], "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"),
+        (None, [f"LABEL_{number}" for number in (2, 10)], ", ".join(f"LABEL_{number}" for number in range(12))),
+    ],
+)
 def test_classes_of_data_are_found_in_model(tmp_path, labels, names, classes):
     model = TransformerForSequenceClassification(BertConfig(**TINY, num_labels=len(labels or range(12))))
     model.save(tmp_path / "model", tiny_tokenizer(), labels)
@@ -244,7 +250,7 @@ def test_result_is_compared_with_guessing(tmp_path, own, run):
         (["--data", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--checkpoint", "no/model/here"], '"no/model/here" is not a local folder'),
     ],
-)  # fmt: skip
+)
 def test_invalid_options_end_with_message(refused, options, words):
     assert words in refused(*options)
 
@@ -301,24 +307,38 @@ def fact_table(folder: Path, rows: list[str]) -> Path:
 @pytest.mark.parametrize(
     ("rows", "fact"),
     [
-        ([f"a b {n},{'usual' if n % 10 else 'rare'}" for n in range(40)],
-         "Most frequent class of the test split: usual (75.0%); loss of guessing: 0.6931\nTest accuracy "),
-        ([f"a b {n},{'yn'[n % 2]}" for n in range(20) for _ in "ab"] + ["a b 0,n"],
-         "Texts with two labels or more: 1. The first label of each is used."),
-        ([f"{'b ' * n},{'yn'[n % 2]}" for n in range(11, 19)],  # of 13 to 20 tokens
-         "Texts longer than 16 tokens, which are truncated: 4\n"),
+        (
+            [f"a b {n},{'usual' if n % 10 else 'rare'}" for n in range(40)],
+            "Most frequent class of the test split: usual (75.0%); loss of guessing: 0.6931\nTest accuracy ",
+        ),
+        (
+            [f"a b {n},{'yn'[n % 2]}" for n in range(20) for _ in "ab"] + ["a b 0,n"],
+            "Texts with two labels or more: 1. The first label of each is used.",
+        ),
+        (
+            [f"{'b ' * n},{'yn'[n % 2]}" for n in range(11, 19)],  # of 13 to 20 tokens
+            "Texts longer than 16 tokens, which are truncated: 4\n",
+        ),
         ([f"a b {n},c{n % 25:02}" for n in range(100)], "25 classes: c00 (4), "),
         ([f"a b {n},c{n % 25:02}" for n in range(100)], "c19 (4), and 5 more\n"),
-        ([f"a b {n},{('0', '1', '0.0', '1.0')[n % 4]}" for n in range(40)],
-         "Labels read as integers: 0.0 as 0, 1.0 as 1\n2 classes: 0 (20), 1 (20)\n"),
-        ([f"a b {n},{(0, 1, -1)[n % 3]}" for n in range(30)],
-         "The label -1 often marks a text without a label. If it does here, delete its rows.\n3 classes: -1 (10), "),
-        ([f"a b {n},{('fear', 'joy', 'fear|joy')[n % 3]}" for n in range(30)],
-         "Labels such as 'fear|joy' look like several for a text. Each combination is a class.\n3 classes: "),
-        ([f"a b {n},{('Yes', 'no', 'yes')[n % 3]}" for n in range(30)],
-         "Labels that are spelled alike, but are different classes here: 'Yes' and 'yes'\n3 classes: Yes (10), "),
+        (
+            [f"a b {n},{('0', '1', '0.0', '1.0')[n % 4]}" for n in range(40)],
+            "Labels read as integers: 0.0 as 0, 1.0 as 1\n2 classes: 0 (20), 1 (20)\n",
+        ),
+        (
+            [f"a b {n},{(0, 1, -1)[n % 3]}" for n in range(30)],
+            "The label -1 often marks a text without a label. If it does here, delete its rows.\n3 classes: -1 (10), ",
+        ),
+        (
+            [f"a b {n},{('fear', 'joy', 'fear|joy')[n % 3]}" for n in range(30)],
+            "Labels such as 'fear|joy' look like several for a text. Each combination is a class.\n3 classes: ",
+        ),
+        (
+            [f"a b {n},{('Yes', 'no', 'yes')[n % 3]}" for n in range(30)],
+            "Labels that are spelled alike, but are different classes here: 'Yes' and 'yes'\n3 classes: Yes (10), ",
+        ),
     ],
-)  # fmt: skip
+)
 def test_data_report(tmp_path, tiny, run, rows, fact):
     assert fact in run("--data", fact_table(tmp_path, rows), "--checkpoint", tiny, "--epochs", 0)
 

@@ -66,10 +66,15 @@ def head(content: bytes) -> bytes:
     return b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content
 
 
-@pytest.mark.parametrize(("answer", "reason"), [
-    *((code.encode(), code) for code in ("500", "503", "401", "429", "404")), (head(b"<html>"), "Expecting value"),
-    (head(b"[]"), "list"), (b"\x00\xff junk\r\n\r\n", "junk|illegal|protocol"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        *((code.encode(), code) for code in ("500", "503", "401", "429", "404")),
+        (head(b"<html>"), "Expecting value"),
+        (head(b"[]"), "list"),
+        (b"\x00\xff junk\r\n\r\n", "junk|illegal|protocol"),
+    ],
+)
 def test_hub_errors_and_malformed_responses_are_reported(hub, answer, reason):
     hub.answer = answer
     started = time.perf_counter()

@@ -91,29 +91,36 @@ def modules(*kinds: str) -> list[dict]:
     return [{"type": f"sentence_transformers.models.{k}", "path": p} for k, p in zip(kinds, paths, strict=True)]
 
 
-@pytest.mark.parametrize(("file", "changes", "words"), [
-    ("config.json", {"model_type": "roberta"}, "has {'model_type': 'roberta'}: microbert.py reads a BERT with"),
-    ("config.json", {"hidden_act": "relu"}, "{'hidden_act': 'relu'}"),
-    ("config.json", {"is_decoder": True}, "{'is_decoder': True}"),
-    ("config.json", {"num_hidden_layers": 1}, "{'more_layers': True}"),
-    ("tokenizer_config.json", {"do_lower_case": False}, "{'do_lower_case': False}"),
-    ("tokenizer.json", own_tokenizer(normalizer={"lowercase": False}), "{'lowercase': False}"),
-    ("tokenizer.json", own_tokenizer(normalizer=None), "{'clean_text': False}"),
-    ("tokenizer.json", own_tokenizer() | {"normalizer": {"type": "NFKC"}}, "{'clean_text': False}"),
-    ("tokenizer.json", own_tokenizer(pre_tokenizer={"type": "Whitespace"}), "{'type': 'Whitespace'}}"),
-    ("tokenizer.json", own_tokenizer(model={"max_input_chars_per_word": 9}), "{'max_input_chars_per_word': 9}"),
-    ("1_Pooling/config.json", {"pooling_mode": "cls"}, "{'pooling_mode': 'cls'}"),
-    ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "{'pooling': 'pooling_mode_cls_token'}"),
-    ("modules.json", modules("Transformer", "Pooling", "Dense", "Normalize"), "{'kinds': 'TransformerPoolingDense'"),
-    ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "{'default_prompt_name': 'query'}"),
-    ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, "{'similarity_fn_name': 'dot'}"),
-    ("config_sentence_transformers.json", {"truncate_dim": 4}, "{'truncate_dim': 4}"),
-    ("config_sentence_transformers.json", {"model_type": "SparseEncoder"}, "{'sparse': True}"),
-    ("adapter_config.json", {"peft_type": "LORA"}, "{'peft_type': 'LORA'}"),
-    ("model.safetensors", None, "usage: python microbert.py"),
-    ("config.json", None, "usage: python microbert.py"),
-    ("dtype", torch.float64, "embeddings.word_embeddings.weight is in F64"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("file", "changes", "words"),
+    [
+        ("config.json", {"model_type": "roberta"}, "has {'model_type': 'roberta'}: microbert.py reads a BERT with"),
+        ("config.json", {"hidden_act": "relu"}, "{'hidden_act': 'relu'}"),
+        ("config.json", {"is_decoder": True}, "{'is_decoder': True}"),
+        ("config.json", {"num_hidden_layers": 1}, "{'more_layers': True}"),
+        ("tokenizer_config.json", {"do_lower_case": False}, "{'do_lower_case': False}"),
+        ("tokenizer.json", own_tokenizer(normalizer={"lowercase": False}), "{'lowercase': False}"),
+        ("tokenizer.json", own_tokenizer(normalizer=None), "{'clean_text': False}"),
+        ("tokenizer.json", own_tokenizer() | {"normalizer": {"type": "NFKC"}}, "{'clean_text': False}"),
+        ("tokenizer.json", own_tokenizer(pre_tokenizer={"type": "Whitespace"}), "{'type': 'Whitespace'}}"),
+        ("tokenizer.json", own_tokenizer(model={"max_input_chars_per_word": 9}), "{'max_input_chars_per_word': 9}"),
+        ("1_Pooling/config.json", {"pooling_mode": "cls"}, "{'pooling_mode': 'cls'}"),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "{'pooling': 'pooling_mode_cls_token'}"),
+        (
+            "modules.json",
+            modules("Transformer", "Pooling", "Dense", "Normalize"),
+            "{'kinds': 'TransformerPoolingDense'",
+        ),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "{'default_prompt_name': 'query'}"),
+        ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, "{'similarity_fn_name': 'dot'}"),
+        ("config_sentence_transformers.json", {"truncate_dim": 4}, "{'truncate_dim': 4}"),
+        ("config_sentence_transformers.json", {"model_type": "SparseEncoder"}, "{'sparse': True}"),
+        ("adapter_config.json", {"peft_type": "LORA"}, "{'peft_type': 'LORA'}"),
+        ("model.safetensors", None, "usage: python microbert.py"),
+        ("config.json", None, "usage: python microbert.py"),
+        ("dtype", torch.float64, "embeddings.word_embeddings.weight is in F64"),
+    ],
+)
 def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes, words):
     dtype = changes if file == "dtype" else torch.float32
     TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path / "saved", tiny_tokenizer(), dtype=dtype)

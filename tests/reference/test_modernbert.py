@@ -292,22 +292,26 @@ def bent(**fields):
 LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for kind in (GLOBAL, LOCAL)}
 
 
-@pytest.mark.parametrize(("config", "message"), [
-    (BertConfig(**SMALL), r'^model_type="bert" is not a ModernBERT: use "modernbert", or TransformerEncoder$'),
-    (bent(rope_parameters=LINEAR), r'^rope_type="linear" in full_attention is not supported: use "default"$'),
-    (bent(layer_types=[GLOBAL, "chunked"]), r'^layer_types contain "chunked", .* use full_attention or sliding_'),
-    (bent(hidden_activation="silu"), r'^hidden_activation="silu" is not supported: use one of gelu, '),
-    (bent(num_attention_heads=3), r"^hidden_size=16 is not divisible by num_attention_heads=3: change one"),
-    (bent(attention_dropout=0.1), r"^attention_dropout=0\.1 is not supported: use 0\.0, as ModernBERT does$"),
-    (bent(mlp_dropout=0.2), r"^mlp_dropout=0\.2 is not supported"),
-    (bent(hidden_size=12, num_attention_heads=4), r"^a head size of 3 cannot be rotated in pairs: use an even"),
-    (bent(vocab_size=0), r"^vocab_size must be a positive integer, got 0$"),
-    (bent(intermediate_size=0), r"^intermediate_size must be a positive integer, got 0$"),
-    (bent(pad_token_id=99), r"^pad_token_id must be an integer from 0 to 98, got 99$"),
-    (bent(norm_eps=float("nan")), r"^norm_eps must be a number from 0 to 1, got nan$"),
-    (bent(num_hidden_layers=10**9), r"^num_hidden_layers must be an integer from 1 to"),
-    (bent(quantization_config={"bits": 8}), r"^quantized weights \(quantization_config\)"),
-], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (BertConfig(**SMALL), r'^model_type="bert" is not a ModernBERT: use "modernbert", or TransformerEncoder$'),
+        (bent(rope_parameters=LINEAR), r'^rope_type="linear" in full_attention is not supported: use "default"$'),
+        (bent(layer_types=[GLOBAL, "chunked"]), r'^layer_types contain "chunked", .* use full_attention or sliding_'),
+        (bent(hidden_activation="silu"), r'^hidden_activation="silu" is not supported: use one of gelu, '),
+        (bent(num_attention_heads=3), r"^hidden_size=16 is not divisible by num_attention_heads=3: change one"),
+        (bent(attention_dropout=0.1), r"^attention_dropout=0\.1 is not supported: use 0\.0, as ModernBERT does$"),
+        (bent(mlp_dropout=0.2), r"^mlp_dropout=0\.2 is not supported"),
+        (bent(hidden_size=12, num_attention_heads=4), r"^a head size of 3 cannot be rotated in pairs: use an even"),
+        (bent(vocab_size=0), r"^vocab_size must be a positive integer, got 0$"),
+        (bent(intermediate_size=0), r"^intermediate_size must be a positive integer, got 0$"),
+        (bent(pad_token_id=99), r"^pad_token_id must be an integer from 0 to 98, got 99$"),
+        (bent(norm_eps=float("nan")), r"^norm_eps must be a number from 0 to 1, got nan$"),
+        (bent(num_hidden_layers=10**9), r"^num_hidden_layers must be an integer from 1 to"),
+        (bent(quantization_config={"bits": 8}), r"^quantized weights \(quantization_config\)"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_modernbert_refuses_unsupported_configurations(config, message):
     with pytest.raises(ValueError, match=message):
         ModernEncoder(config)

@@ -196,11 +196,16 @@ def test_require_tokens_switches_to_the_embedded_model(monkeypatch, capsys):
     assert os.environ["CHECKPOINT"] == DEFAULT_CHECKPOINT
 
 
-@pytest.mark.parametrize(("text", "taken", "printed"), [
-    ("I called Ian.", ("I called Ian.",), ""), (["one", "two", "three"], ("one", "two"), "the first two of 3"),
-    ("a" * 600, ("a" * 500,), "the first 500 characters"),
-    (("a" * 300, "b"), ("a" * 250, "b"), "the first 250 characters"), (None, ("I called Ian.",), "the text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "taken", "printed"),
+    [
+        ("I called Ian.", ("I called Ian.",), ""),
+        (["one", "two", "three"], ("one", "two"), "the first two of 3"),
+        ("a" * 600, ("a" * 500,), "the first 500 characters"),
+        (("a" * 300, "b"), ("a" * 250, "b"), "the first 250 characters"),
+        (None, ("I called Ian.",), "the text"),
+    ],
+)
 def test_text_or_pair_takes_what_a_reader_types(text, taken, printed, capsys):
     assert reader_input.text_or_pair(text) == taken
     out = capsys.readouterr().out
@@ -221,18 +226,21 @@ def test_clamp_returns_nearest_number_and_prints_it(capsys):
 TEXT, TEXTS, NUMBERS = "one text in quotation marks", "a list of texts", "a list of numbers"
 
 
-@pytest.mark.parametrize(("value", "instead", "taken", "expected"), [
-    ("time flies", "a", "time flies", None),
-    ("", "", "", None),
-    *((value, "a", "a", TEXT) for value in ("", ("x", "y"), None)),
-    (["x", "", "y"], ["a"], ["x", "y"], None),
-    (("x", "y"), ["a"], ["x", "y"], None),
-    ("x", ["a"], ["x"], None),
-    *((value, ["a"], ["a"], TEXTS) for value in ([], [("x", "y")], [" "], None)),
-    ([1, 2.5, float("nan")], [7], [1, 2.5], None),
-    (3, [7], [3], None),
-    *((value, [7], [7], NUMBERS) for value in ("x", [[1, 2]], [float("inf")], [10**400])),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "instead", "taken", "expected"),
+    [
+        ("time flies", "a", "time flies", None),
+        ("", "", "", None),
+        *((value, "a", "a", TEXT) for value in ("", ("x", "y"), None)),
+        (["x", "", "y"], ["a"], ["x", "y"], None),
+        (("x", "y"), ["a"], ["x", "y"], None),
+        ("x", ["a"], ["x"], None),
+        *((value, ["a"], ["a"], TEXTS) for value in ([], [("x", "y")], [" "], None)),
+        ([1, 2.5, float("nan")], [7], [1, 2.5], None),
+        (3, [7], [3], None),
+        *((value, [7], [7], NUMBERS) for value in ("x", [[1, 2]], [float("inf")], [10**400])),
+    ],
+)
 def test_validated_returns_valid_values_or_prints_what_it_expects(value, instead, taken, expected, capsys):
     assert reader_input.validated("box", value, instead) == taken
     out = capsys.readouterr().out
@@ -259,21 +267,46 @@ def test_first_words_prints_what_it_cuts(text, most, count, capsys):
     assert capsys.readouterr().out.count("only its beginning is read") == (words != text.split())
 
 
-@pytest.mark.parametrize(("prediction", "actual"), [
-    ((1, 1 / 8), [1.0, 0.13]), (torch.tensor([1.0, 0.125]), [1.0, 0.13]), (np.array([1.0, 0.13]), [1.0, 0.13]),
-    (2 / 3, 0.67), (0.995, 1.0), (70.4, 70), (("##ies", "fl"), ["##ies", "fl"]), ("good", "good"),
-    (" Attention Weights", "attention weights"), ("4", 4), ("0,5", 0.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("prediction", "actual"),
+    [
+        ((1, 1 / 8), [1.0, 0.13]),
+        (torch.tensor([1.0, 0.125]), [1.0, 0.13]),
+        (np.array([1.0, 0.13]), [1.0, 0.13]),
+        (2 / 3, 0.67),
+        (0.995, 1.0),
+        (70.4, 70),
+        (("##ies", "fl"), ["##ies", "fl"]),
+        ("good", "good"),
+        (" Attention Weights", "attention weights"),
+        ("4", 4),
+        ("0,5", 0.5),
+    ],
+)
 def test_reveal_accepts_prediction_within_rounding(prediction, actual, capsys):
     reveal(prediction, actual)
     assert capsys.readouterr().out == f"{actual}; you predicted {prediction}: correct\n"
 
 
-@pytest.mark.parametrize(("prediction", "actual"), [
-    ((1, 1 / 9), [1.0, 0.13]), ((1 / 8, 1), [1.0, 0.13]), ((1,), [1.0, 0.13]), (1, [1.0, 0.13]), (0.96, 1.0),
-    (0.66, 0.67), (71, 70), (float("nan"), 0.5), ("many", 0.5), ("0.5", 0.6), ("many words", "words"),
-    (["fl", "##ies"], ["##ies", "fl"]), ("##ies", ["##ies", "fl"]), (torch.ones(2, 2), [1.0, 1.0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("prediction", "actual"),
+    [
+        ((1, 1 / 9), [1.0, 0.13]),
+        ((1 / 8, 1), [1.0, 0.13]),
+        ((1,), [1.0, 0.13]),
+        (1, [1.0, 0.13]),
+        (0.96, 1.0),
+        (0.66, 0.67),
+        (71, 70),
+        (float("nan"), 0.5),
+        ("many", 0.5),
+        ("0.5", 0.6),
+        ("many words", "words"),
+        (["fl", "##ies"], ["##ies", "fl"]),
+        ("##ies", ["##ies", "fl"]),
+        (torch.ones(2, 2), [1.0, 1.0]),
+    ],
+)
 def test_reveal_prints_no_verdict_for_other_predictions(prediction, actual, capsys):
     reveal(prediction, actual)
     assert capsys.readouterr().out == f"{actual}; you predicted {prediction}\n"

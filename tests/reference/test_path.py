@@ -80,16 +80,19 @@ def test_vectors_without_a_direction_are_refused(official, words):
         path_view(model, words, "w5 w6")
 
 
-@pytest.mark.parametrize(("case", "message"), [
-    (lambda words: (sharp_model("gpt2", FAMILIES["gpt2"]), no_mask(), "w5 w6"), "has none .*use a model .* BERT"),
-    (lambda words: (sharp_model("t5", TWO_SIDES["t5"]), words, "w5 w6"), r"one encoder, not a t5: .*get_encoder"),
-    (lambda words: (BertModel(BertConfig(**TINY)), words, "w5 w6"), "ids up to 99, but the model has 50"),
-    (lambda words: (TransformerEncoder(BertConfig(**TINY)), words, "w5 w6"), "100 tokens .*vocab_size is 50"),
-    (lambda words: (sharp_model("bert", ENCODER), words, "w5 " * 65), "2 to 64 words, but the text has 65:"),
-    (lambda words: (sharp_model("bert", ENCODER), words, "w5"), "2 to 64 words, but the text has 1"),
-    (lambda words: (sharp_model("bert", ENCODER), words, ["w5"]), "sentence_a must be one string"),
-    (lambda words: (torch.nn.Linear(2, 2), words, "w5 w6"), "do not support a Linear"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (lambda words: (sharp_model("gpt2", FAMILIES["gpt2"]), no_mask(), "w5 w6"), "has none .*use a model .* BERT"),
+        (lambda words: (sharp_model("t5", TWO_SIDES["t5"]), words, "w5 w6"), r"one encoder, not a t5: .*get_encoder"),
+        (lambda words: (BertModel(BertConfig(**TINY)), words, "w5 w6"), "ids up to 99, but the model has 50"),
+        (lambda words: (TransformerEncoder(BertConfig(**TINY)), words, "w5 w6"), "100 tokens .*vocab_size is 50"),
+        (lambda words: (sharp_model("bert", ENCODER), words, "w5 " * 65), "2 to 64 words, but the text has 65:"),
+        (lambda words: (sharp_model("bert", ENCODER), words, "w5"), "2 to 64 words, but the text has 1"),
+        (lambda words: (sharp_model("bert", ENCODER), words, ["w5"]), "sentence_a must be one string"),
+        (lambda words: (torch.nn.Linear(2, 2), words, "w5 w6"), "do not support a Linear"),
+    ],
+)
 def test_what_path_view_cannot_draw_is_refused(case, message, words):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         path_view(*case(words))

@@ -77,12 +77,15 @@ def test_resumed_run_ends_with_the_same_weights(tmp_path, at):
     assert resumed.curve[-1]["loss"] == whole.curve[-1]["loss"]
 
 
-@pytest.mark.parametrize(("settings", "options", "message"), [
-    ({"steps": 9}, {}, r"is from a run with steps=8, but this run has steps=9: use its settings"),
-    ({"seed": 1}, {}, r"seed=0, but this run has seed=1"),
-    ({"probability": 0.2}, {}, r"probability=0.3, but this run has probability=0.2"),
-    ({}, {"hidden_size": 24}, r"model\.[a-z_.]+='\(.*12.*\) torch.float32', but .* model\.[a-z_.]+='\(.*24"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        ({"steps": 9}, {}, r"is from a run with steps=8, but this run has steps=9: use its settings"),
+        ({"seed": 1}, {}, r"seed=0, but this run has seed=1"),
+        ({"probability": 0.2}, {}, r"probability=0.3, but this run has probability=0.2"),
+        ({}, {"hidden_size": 24}, r"model\.[a-z_.]+='\(.*12.*\) torch.float32', but .* model\.[a-z_.]+='\(.*24"),
+    ],
+)
 def test_other_settings_do_not_resume(tmp_path, settings, options, message):
     new_run().learn(3, tmp_path, quiet=True)
     other = new_run(Settings(**vars(SETTINGS) | settings), **options)
@@ -362,15 +365,18 @@ def test_read_texts_takes_lines_or_blocks(tmp_path, split):
     assert found == ["one", "two", "three", "four five", "six"]
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    (b"", "is empty: write a text in each line"),
-    (b"\n \n", "is empty: write a text in each line"),
-    ("Café\n".encode("latin-1"), r"cannot be read \(line 1: .*\): save it as UTF-8"),
-    (b"a film\n" * 5 + b"\xff", r"cannot be read \(line 6: "),
-    ("a film".encode("utf-16-le"), "has a NUL byte in line 1, as UTF-16 has: save it as UTF-8"),
-    (b"one text of many words", "too few different texts in .*, among 1: use 100"),
-    (None, "give the path of a text file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty: write a text in each line"),
+        (b"\n \n", "is empty: write a text in each line"),
+        ("Café\n".encode("latin-1"), r"cannot be read \(line 1: .*\): save it as UTF-8"),
+        (b"a film\n" * 5 + b"\xff", r"cannot be read \(line 6: "),
+        ("a film".encode("utf-16-le"), "has a NUL byte in line 1, as UTF-16 has: save it as UTF-8"),
+        (b"one text of many words", "too few different texts in .*, among 1: use 100"),
+        (None, "give the path of a text file"),
+    ],
+)
 def test_invalid_text_files_end_with_message(tmp_path, monkeypatch, content, words):
     path = tmp_path / "own.txt"
     path.mkdir() if content is None else path.write_bytes(content)
@@ -378,21 +384,24 @@ def test_invalid_text_files_end_with_message(tmp_path, monkeypatch, content, wor
         own_command(tmp_path / "run", [path], monkeypatch)
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    (["--until", "0"], "--until must be a positive integer, got 0"),
-    (["--until", "-3"], "--until must be a positive integer, got -3"),
-    (["--limit", "-10"], "--limit must be a positive integer, got -10"),
-    (["--steps", "0"], "steps must be a positive integer, got 0"),
-    (["--batch-size", "0"], "batch_size must be a positive integer, got 0"),
-    (["--seed", "-1"], "seed must be an integer from 0"),
-    (["--layers", "0"], "--layers must be a positive integer, got 0"),
-    (["--positions", "2"], "--positions must be an integer of at least 3, got 2"),
-    (["--hidden", "10", "--heads", "4"], "hidden_size=10 is not divisible by num_attention_heads=4"),
-    (["--cased"], "--cased and --tokenizer need --data"),
-    (["--data", "nowhere.txt"], "there is no file nowhere.txt"),
-    (["--learning-rate", "0"], "--learning-rate must be between 0 and 1, got 0.0"),
-    (["--probability", "nan"], "probability must be between 0 and 1, got nan"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--until", "0"], "--until must be a positive integer, got 0"),
+        (["--until", "-3"], "--until must be a positive integer, got -3"),
+        (["--limit", "-10"], "--limit must be a positive integer, got -10"),
+        (["--steps", "0"], "steps must be a positive integer, got 0"),
+        (["--batch-size", "0"], "batch_size must be a positive integer, got 0"),
+        (["--seed", "-1"], "seed must be an integer from 0"),
+        (["--layers", "0"], "--layers must be a positive integer, got 0"),
+        (["--positions", "2"], "--positions must be an integer of at least 3, got 2"),
+        (["--hidden", "10", "--heads", "4"], "hidden_size=10 is not divisible by num_attention_heads=4"),
+        (["--cased"], "--cased and --tokenizer need --data"),
+        (["--data", "nowhere.txt"], "there is no file nowhere.txt"),
+        (["--learning-rate", "0"], "--learning-rate must be between 0 and 1, got 0.0"),
+        (["--probability", "nan"], "probability must be between 0 and 1, got nan"),
+    ],
+)
 def test_invalid_options_end_before_anything_is_written(tmp_path, monkeypatch, options, words):
     monkeypatch.setattr(pretrain, "imdb_reviews", lambda part: pytest.fail("it was read"))
     monkeypatch.setattr(sys, "argv", ["pretrain.py", str(tmp_path / "run"), "--cpu", *options])

@@ -178,12 +178,15 @@ def test_loaded_model_can_be_saved_over_itself(trained, tokenizer, tmp_path):
     assert second == first
 
 
-@pytest.mark.parametrize(("size", "words"), [
-    (None, r"made from a configuration has no vocabulary: pass tokenizer="),
-    (40, r"40 tokens with ids up to 39, .* is 50"),
-    (51, r"51 tokens with ids up to 50, .* is 50"),
-    ("official", r"30522 tokens with ids up to 30521, but the model's vocab_size is 50"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (None, r"made from a configuration has no vocabulary: pass tokenizer="),
+        (40, r"40 tokens with ids up to 39, .* is 50"),
+        (51, r"51 tokens with ids up to 50, .* is 50"),
+        ("official", r"30522 tokens with ids up to 30521, but the model's vocab_size is 50"),
+    ],
+)
 def test_save_rejects_tokenizer_of_another_model(tmp_path, official_tokenizer, size, words):
     tokenizer = official_tokenizer if size == "official" else size and tiny_tokenizer(size)
     with pytest.raises(ValueError, match=words):
@@ -241,10 +244,13 @@ def test_saved_classifier_loads_complete_or_with_new_head(tmp_path):
 # The names of the classes
 
 
-@pytest.mark.parametrize("labels", [
-    *(["one"], ["a", "b", "c"], ["same", "same"], "no", ["a", 1], [None, "a"], 2),
-    *({"a", "b"}, frozenset("ab"), {"a": 0, "b": 1}, {0: "a", 1: "b"}, iter("ab")),  # of no order, or another
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "labels",
+    [
+        *(["one"], ["a", "b", "c"], ["same", "same"], "no", ["a", 1], [None, "a"], 2),
+        *({"a", "b"}, frozenset("ab"), {"a": 0, "b": 1}, {0: "a", 1: "b"}, iter("ab")),  # of no order, or another
+    ],
+)
 def test_invalid_class_names_are_rejected(tmp_path, labels):
     words = rf"labels={re.escape(repr(labels))} must be a list of 2 different names, in the order of the classes"
     with pytest.raises(ValueError, match=words):
@@ -700,11 +706,14 @@ def test_save_refuses_write_protected_and_current_places(tmp_path, monkeypatch):
 
 @unix_only
 @pytest.mark.parametrize("writer", WRITERS)
-@pytest.mark.parametrize(("path", "error", "words"), [
-    *((path, TypeError, r"a path must be a string or a pathlib\.Path, got") for path in (None, 5, b"saved")),
-    *((path, ValueError, "a path must be the name of a file or folder, got") for path in UNUSABLE),
-    *((place, OSError, "saved could not be saved") for place in ("/proc/saved", f"{__file__}/saved")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "error", "words"),
+    [
+        *((path, TypeError, r"a path must be a string or a pathlib\.Path, got") for path in (None, 5, b"saved")),
+        *((path, ValueError, "a path must be the name of a file or folder, got") for path in UNUSABLE),
+        *((place, OSError, "saved could not be saved") for place in ("/proc/saved", f"{__file__}/saved")),
+    ],
+)
 def test_save_explains_paths_it_cannot_use(writer, path, error, words):
     with pytest.raises(error, match=words):
         WRITERS[writer](path)

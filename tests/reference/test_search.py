@@ -196,14 +196,17 @@ def modules_json(*names: str) -> str:
     return json.dumps([{"type": type(name), "path": path.get(name, name)} for name in names])
 
 
-@pytest.mark.parametrize(("pooling", "modules", "refused"), [
-    ({"pooling_mode": "mean"}, ["Transformer", "Pooling", "Normalize"], None),
-    ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "include_prompt": True}, [], None),
-    ({"pooling_mode": "cls"}, ["Transformer", "Pooling"], "cls"),
-    ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, [], "cls"),
-    ({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}, [], "max\\+mean"),
-    ({"pooling_mode": "mean"}, ["Transformer", "Pooling", "Dense", "Normalize"], "Dense"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pooling", "modules", "refused"),
+    [
+        ({"pooling_mode": "mean"}, ["Transformer", "Pooling", "Normalize"], None),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "include_prompt": True}, [], None),
+        ({"pooling_mode": "cls"}, ["Transformer", "Pooling"], "cls"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, [], "cls"),
+        ({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}, [], "max\\+mean"),
+        ({"pooling_mode": "mean"}, ["Transformer", "Pooling", "Dense", "Normalize"], "Dense"),
+    ],
+)
 def test_embed_refuses_other_pooling_than_the_mean(tmp_path, pooling, modules, refused):
     BertModel(BertConfig(**TINY)).save_pretrained(tmp_path)
     (tmp_path / "1_Pooling").mkdir()
@@ -218,18 +221,21 @@ def test_embed_refuses_other_pooling_than_the_mean(tmp_path, pooling, modules, r
             embed(["a b"], encoder, tiny_tokenizer())
 
 
-@pytest.mark.parametrize(("file", "settings", "found"), [
-    ("sentence_bert_config.json", {"max_seq_length": 8, "do_lower_case": False}, 8),
-    ("sentence_roberta_config.json", {"max_seq_length": 9}, 9),
-    ("tokenizer_config.json", {"model_max_length": 7, "do_lower_case": True}, 7),  # as release 6 writes it
-    ("config_sentence_transformers.json", {"__version__": {"a": "1"}, "prompts": {"query": "q: "}}, None),
-    ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, None),
-    ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "default_prompt_name='query'"),
-    ("config_sentence_transformers.json", {"truncate_dim": 6}, "truncate_dim=6"),
-    ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case=True"),
-    ("sentence_bert_config.json", {"transformer_task": "fill-mask"}, "transformer_task='fill-mask'"),
-    ("1_Pooling/config.json", {"pooling_mode": "mean", "new_setting": 3}, "new_setting=3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("file", "settings", "found"),
+    [
+        ("sentence_bert_config.json", {"max_seq_length": 8, "do_lower_case": False}, 8),
+        ("sentence_roberta_config.json", {"max_seq_length": 9}, 9),
+        ("tokenizer_config.json", {"model_max_length": 7, "do_lower_case": True}, 7),  # as release 6 writes it
+        ("config_sentence_transformers.json", {"__version__": {"a": "1"}, "prompts": {"query": "q: "}}, None),
+        ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, None),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "default_prompt_name='query'"),
+        ("config_sentence_transformers.json", {"truncate_dim": 6}, "truncate_dim=6"),
+        ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case=True"),
+        ("sentence_bert_config.json", {"transformer_task": "fill-mask"}, "transformer_task='fill-mask'"),
+        ("1_Pooling/config.json", {"pooling_mode": "mean", "new_setting": 3}, "new_setting=3"),
+    ],
+)
 def test_settings_of_sentence_transformers_are_obeyed_or_refused(tmp_path, file, settings, found):
     BertModel(BertConfig(**TINY)).save_pretrained(tmp_path)
     (tmp_path / "modules.json").write_text(modules_json("Transformer", "Pooling", "Normalize"))

@@ -173,22 +173,25 @@ def test_letters_from_the_right_are_isolated_in_sentences():
     assert sentence.quoted(" it") == "“ it”"
 
 
-@pytest.mark.parametrize(("options", "error", "message"), [
-    ({"token": "slow"}, ValueError, "token='slow' is not among the tokens of the text: use one of time, flies"),
-    ({"token": 3}, ValueError, "token names 3, but there are 3: use 0 to 2"),
-    ({"layer": 2}, ValueError, r"layer must be one of the layers shown, \[0, 1\], got 2"),
-    ({"layer": True}, ValueError, r"layer must be one of the layers shown, \[0, 1\], got True"),
-    ({"head": 4}, ValueError, "head names 4, but there are 4: use 0 to 3"),
-    ({"other": "time flies"}, TypeError, r"other must be a tuple \(attention, tokens\) .* got str: pass a model"),
-    ({"other": (ATTENTION, TOKENS)}, ValueError, "other repeats the tokens 'time flies fast', with the same weig"),
-    ({"other": (ATTENTION.flip(0), TOKENS), "labels": ["one"]}, ValueError, "labels must be a list of 2 names"),
-    (
-        {"other": (ATTENTION[:1], ["time", "flies", "by"])},
-        ValueError,
-        "other must have as many layers and heads, 2 layers × 4 heads, got 1 layers × 4 heads",
-    ),
-    ({"colour": 1}, TypeError, "unexpected keyword argument 'colour'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"token": "slow"}, ValueError, "token='slow' is not among the tokens of the text: use one of time, flies"),
+        ({"token": 3}, ValueError, "token names 3, but there are 3: use 0 to 2"),
+        ({"layer": 2}, ValueError, r"layer must be one of the layers shown, \[0, 1\], got 2"),
+        ({"layer": True}, ValueError, r"layer must be one of the layers shown, \[0, 1\], got True"),
+        ({"head": 4}, ValueError, "head names 4, but there are 4: use 0 to 3"),
+        ({"other": "time flies"}, TypeError, r"other must be a tuple \(attention, tokens\) .* got str: pass a model"),
+        ({"other": (ATTENTION, TOKENS)}, ValueError, "other repeats the tokens 'time flies fast', with the same weig"),
+        ({"other": (ATTENTION.flip(0), TOKENS), "labels": ["one"]}, ValueError, "labels must be a list of 2 names"),
+        (
+            {"other": (ATTENTION[:1], ["time", "flies", "by"])},
+            ValueError,
+            "other must have as many layers and heads, 2 layers × 4 heads, got 1 layers × 4 heads",
+        ),
+        ({"colour": 1}, TypeError, "unexpected keyword argument 'colour'"),
+    ],
+)
 def test_invalid_options_raise(options, error, message):
     with pytest.raises(error, match=message):
         sentence_view(ATTENTION, TOKENS, **options)

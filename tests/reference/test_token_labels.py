@@ -118,10 +118,17 @@ def test_restore_formatting_inverts_strip_formatting():
     assert restore_formatting(words, labels) == text
 
 
-@pytest.mark.parametrize(("text", "words", "label"), [
-    ('"Well..."', ["well"], "Word."), ("film!", ["film"], "word."), ("(really)", ["really"], "word"),
-    ("DVD,", ["dvd"], "Word,"), ("1999?", ["1999"], "word?"), ("- --", [], None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words", "label"),
+    [
+        ('"Well..."', ["well"], "Word."),
+        ("film!", ["film"], "word."),
+        ("(really)", ["really"], "word"),
+        ("DVD,", ["dvd"], "Word,"),
+        ("1999?", ["1999"], "word?"),
+        ("- --", [], None),
+    ],
+)
 def test_strip_formatting_labels_single_words(text, words, label):
     found = strip_formatting(text)
     assert found.words == words
@@ -169,19 +176,22 @@ def test_spans_continue_labels_without_prefix():
     assert spans(["A", "A", "B", "O", "A", "B-A"]) == {("A", 0, 2), ("B", 2, 3), ("A", 4, 5), ("A", 5, 6)}
 
 
-@pytest.mark.parametrize(("labels", "wanted"), [
-    ("U-ORG O B-PER I-PER L-PER O B-LOC L-LOC", {("ORG", 0, 1), ("PER", 2, 5), ("LOC", 6, 8)}),
-    ("B-PER M-PER E-PER S-ORG B-LOC", {("PER", 0, 3), ("ORG", 3, 4), ("LOC", 4, 5)}),
-    ("U-PER U-PER L-PER", {("PER", 0, 1), ("PER", 1, 2), ("PER", 2, 3)}),
-    ("B I B I O B", {("_", 0, 2), ("_", 2, 4), ("_", 5, 6)}),
-    ("I I B O I", {("_", 0, 2), ("_", 2, 3), ("_", 4, 5)}),  # IOB1
-    ("B I E S S O", {("_", 0, 3), ("_", 3, 4), ("_", 4, 5)}),
-    ("B M E B E S", {("_", 0, 3), ("_", 3, 5), ("_", 5, 6)}),
-    ("U B L U o", {("_", 0, 1), ("_", 1, 3), ("_", 3, 4)}),
-    ("b i b o", {("_", 0, 2), ("_", 2, 3)}),
-    ("B- I- B- O", {("_", 0, 2), ("_", 2, 3)}),
-    ("A B B", {("A", 0, 1), ("B", 1, 3)}),  # names of classes
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("labels", "wanted"),
+    [
+        ("U-ORG O B-PER I-PER L-PER O B-LOC L-LOC", {("ORG", 0, 1), ("PER", 2, 5), ("LOC", 6, 8)}),
+        ("B-PER M-PER E-PER S-ORG B-LOC", {("PER", 0, 3), ("ORG", 3, 4), ("LOC", 4, 5)}),
+        ("U-PER U-PER L-PER", {("PER", 0, 1), ("PER", 1, 2), ("PER", 2, 3)}),
+        ("B I B I O B", {("_", 0, 2), ("_", 2, 4), ("_", 5, 6)}),
+        ("I I B O I", {("_", 0, 2), ("_", 2, 3), ("_", 4, 5)}),  # IOB1
+        ("B I E S S O", {("_", 0, 3), ("_", 3, 4), ("_", 4, 5)}),
+        ("B M E B E S", {("_", 0, 3), ("_", 3, 5), ("_", 5, 6)}),
+        ("U B L U o", {("_", 0, 1), ("_", 1, 3), ("_", 3, 4)}),
+        ("b i b o", {("_", 0, 2), ("_", 2, 3)}),
+        ("B- I- B- O", {("_", 0, 2), ("_", 2, 3)}),
+        ("A B B", {("A", 0, 1), ("B", 1, 3)}),  # names of classes
+    ],
+)
 def test_spans_take_other_schemes(labels, wanted):
     assert spans(labels.split()) == wanted
 

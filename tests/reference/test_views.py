@@ -279,10 +279,13 @@ BERTVIZ = {"attention": random_attention(2, 3, 4), "tokens": ["a", "b", "c", "d"
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # bertviz closes no file
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize(("name", "options"), [
-    ("head_view", {"layer": 1, "heads": [0, 2], "include_layers": [1], "prettify_tokens": False}),
-    ("model_view", {"include_layers": [0], "include_heads": [1, 2], "display_mode": "light"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("head_view", {"layer": 1, "heads": [0, 2], "include_layers": [1], "prettify_tokens": False}),
+        ("model_view", {"include_layers": [0], "include_heads": [1, 2], "display_mode": "light"}),
+    ],
+)
 def test_bertvizs_own_call_is_taken(name, options, monkeypatch):
     draw, theirs = {"head_view": head_view, "model_view": model_view}[name], getattr(bertviz, name)
     assert inspect.signature(theirs).parameters.keys() >= BERTVIZ.keys() | options.keys() | {"html_action"}
@@ -297,14 +300,17 @@ def test_bertvizs_own_call_is_taken(name, options, monkeypatch):
         draw(**BERTVIZ, html_action="save")
 
 
-@pytest.mark.parametrize(("draw", "argument", "instead"), [
-    (model_view, "layer", "include_layers="),
-    (model_view, "heads", "include_heads="),
-    (neuron_view, "model_type", "the model knows its own type"),
-    (neuron_view, "words", "belong to a piece"),
-    (sentence_view, "heads", "head="),
-    (sentence_view, "colour", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("draw", "argument", "instead"),
+    [
+        (model_view, "layer", "include_layers="),
+        (model_view, "heads", "include_heads="),
+        (neuron_view, "model_type", "the model knows its own type"),
+        (neuron_view, "words", "belong to a piece"),
+        (sentence_view, "heads", "head="),
+        (sentence_view, "colour", ""),
+    ],
+)
 def test_arguments_without_a_meaning_are_refused_by_name(draw, argument, instead):
     with pytest.raises(TypeError, match=rf"{draw.__name__}\(\) got an .* '{argument}'.*{instead}"):
         draw(None, **{argument: 1})
@@ -376,22 +382,28 @@ def test_invalid_attention_raises(draw, case):
         draw(*given, **options)
 
 
-@pytest.mark.parametrize(("draw", "arguments", "message"), [
-    (head_view, {"layer": 2}, r"layer must be one of .*\[0, 1\], got 2"),
-    (head_view, {"layer": 0, "include_layers": [1]}, r"layer must be one of .*\[1\], got 0"),
-    (head_view, {"heads": []}, r"heads=\[\]"),
-    (model_view, {"include_heads": [0, 7]}, "include_heads names 7.*0 to 2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("draw", "arguments", "message"),
+    [
+        (head_view, {"layer": 2}, r"layer must be one of .*\[0, 1\], got 2"),
+        (head_view, {"layer": 0, "include_layers": [1]}, r"layer must be one of .*\[1\], got 0"),
+        (head_view, {"heads": []}, r"heads=\[\]"),
+        (model_view, {"include_heads": [0, 7]}, "include_heads names 7.*0 to 2"),
+    ],
+)
 def test_layer_or_head_out_of_range_raises(draw, arguments, message):
     with pytest.raises(ValueError, match=message):
         draw(GOOD, WORDS, **arguments)
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"layer": 6}, "layer names 6.*0 to 5"),
-    ({"head": -1}, "head names -1.*0 to 11"),
-    ({"display_mode": "auto"}, 'display_mode must be "light".*, got .auto.'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"layer": 6}, "layer names 6.*0 to 5"),
+        ({"head": -1}, "head names -1.*0 to 11"),
+        ({"display_mode": "auto"}, 'display_mode must be "light".*, got .auto.'),
+    ],
+)
 def test_invalid_input_of_neuron_view_raises(encoder, tokenizer, arguments, message):
     with pytest.raises(ValueError, match=message):
         neuron_view(encoder, tokenizer, **{"sentence_a": "Hi!"} | arguments)
@@ -403,32 +415,38 @@ def encoder_and_tokenizer() -> tuple:
 
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
-@pytest.mark.parametrize("given", [
-    lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
-    lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"encoder_tokens": WORDS}),
-    lambda encoder, tokenizer: ((GOOD, WORDS), {"cross_attention": GOOD}),
-    lambda encoder, tokenizer: ((None, None, 2), {"encoder_attention": GOOD, "encoder_tokens": WORDS}),
-    lambda encoder, tokenizer: ((GOOD, WORDS, 2, "b"), {}),
-    lambda encoder, tokenizer: ((GOOD, WORDS), {"sentence_b": "b"}),
-    lambda encoder, tokenizer: ((GOOD, tokenizer, "a"), {}),
-    lambda encoder, tokenizer: ((tokenizer, encoder, "a"), {}),
-    lambda encoder, tokenizer: ((GOOD, "a text"), {}),
-    lambda encoder, tokenizer: ((GOOD,), {}),
-    lambda encoder, tokenizer: ((), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
-    lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"attention": GOOD, "tokens": WORDS}),
-    lambda encoder, tokenizer: ((), {"attention": GOOD, "tokens": WORDS, "encoder_tokens": WORDS}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
+        lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"encoder_tokens": WORDS}),
+        lambda encoder, tokenizer: ((GOOD, WORDS), {"cross_attention": GOOD}),
+        lambda encoder, tokenizer: ((None, None, 2), {"encoder_attention": GOOD, "encoder_tokens": WORDS}),
+        lambda encoder, tokenizer: ((GOOD, WORDS, 2, "b"), {}),
+        lambda encoder, tokenizer: ((GOOD, WORDS), {"sentence_b": "b"}),
+        lambda encoder, tokenizer: ((GOOD, tokenizer, "a"), {}),
+        lambda encoder, tokenizer: ((tokenizer, encoder, "a"), {}),
+        lambda encoder, tokenizer: ((GOOD, "a text"), {}),
+        lambda encoder, tokenizer: ((GOOD,), {}),
+        lambda encoder, tokenizer: ((), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
+        lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"attention": GOOD, "tokens": WORDS}),
+        lambda encoder, tokenizer: ((), {"attention": GOOD, "tokens": WORDS, "encoder_tokens": WORDS}),
+    ],
+)
 def test_mixed_attentions_and_texts_raise(draw, given, encoder_and_tokenizer):
     arguments, options = given(*encoder_and_tokenizer)
     with pytest.raises(TypeError, match=r"pass \(model, tokenizer, sentence_a, .*\(attention, tokens, "):
         draw(*arguments, **options)
 
 
-@pytest.mark.parametrize(("package", "version", "error", "message"), [
-    ("no_such_package", "", ModuleNotFoundError, "the views need no_such_package: pip install no_such_package"),
-    ("no_such_package", "2.0", ModuleNotFoundError, "pip install no_such_package==2.0"),
-    ("bertviz", "0.9", RuntimeError, r"need bertviz 0.9, but bertviz \S+ is installed: pip install bertviz==0.9"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("package", "version", "error", "message"),
+    [
+        ("no_such_package", "", ModuleNotFoundError, "the views need no_such_package: pip install no_such_package"),
+        ("no_such_package", "2.0", ModuleNotFoundError, "pip install no_such_package==2.0"),
+        ("bertviz", "0.9", RuntimeError, r"need bertviz 0.9, but bertviz \S+ is installed: pip install bertviz==0.9"),
+    ],
+)
 def test_missing_package_or_other_version_raises(package, version, error, message):
     with pytest.raises(error, match=message):
         views_page.package_text(package, "bertviz/head_view.js", version)

@@ -64,11 +64,16 @@ def test_rows_of_words_add_up_to_one_and_names_are_the_text(tokenizer):
     assert split > 100  # the control: most texts have a word of several pieces
 
 
-@pytest.mark.parametrize(("tokens", "ids"), [
-    (["[CLS]", "call", "##ed", ".", "[SEP]"], [0, 1, 1, 2, 3]), (["<s>", "▁call", "ed", ".", "</s>"], [0, 1, 1, 2, 3]),
-    (["I", "Ġcall", "ed", ".", "</s>"], [0, 1, 1, 2, 3]), (["call", "ed</w>", ".</w>"], [0, 0, 1]),
-    (["call", "ed"], [0, 1]),  # no mark: each token is a word
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tokens", "ids"),
+    [
+        (["[CLS]", "call", "##ed", ".", "[SEP]"], [0, 1, 1, 2, 3]),
+        (["<s>", "▁call", "ed", ".", "</s>"], [0, 1, 1, 2, 3]),
+        (["I", "Ġcall", "ed", ".", "</s>"], [0, 1, 1, 2, 3]),
+        (["call", "ed</w>", ".</w>"], [0, 0, 1]),
+        (["call", "ed"], [0, 1]),  # no mark: each token is a word
+    ],
+)
 def test_marks_of_tokens_show_their_words(tokens, ids):
     assert guess_word_ids(tokens) == ids
 
