@@ -4,7 +4,7 @@ Every peer is a function of a batch (input_ids, attention_mask and token_type_id
 hidden state (B, S, H).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 
 import torch
@@ -14,7 +14,6 @@ from transformers import BertConfig, BertModel
 from benchmarks.timing import LIMIT, OURS
 from utils.attention import AttentionHead
 from utils.encoder import TransformerEncoder
-from utils.support.weight_names import torch_names
 
 Batch = dict[str, Tensor]
 LOOP, EAGER, SDPA = "loop over heads", "transformers, eager", "transformers, sdpa"
@@ -49,6 +48,26 @@ def loop_over_heads(encoder: TransformerEncoder) -> TransformerEncoder:
     for layer in copy.layers:
         layer.attention = LoopOverHeads(layer.attention)
     return copy.eval()
+
+
+def torch_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Rename a layer's weights for nn.TransformerEncoderLayer.
+
+    It stacks query, key and value, (H, H) each, into a single (3H, H).
+    """
+    renamed = {
+        "self_attn.out_proj": "attention.output",
+        "linear1": "feed_forward.intermediate",
+        "linear2": "feed_forward.output",
+        "norm1": "attention_norm",
+        "norm2": "feed_forward_norm",
+    }
+    kinds = ("weight", "bias")
+    found = {f"{new}.{kind}": weights[f"{old}.{kind}"] for new, old in renamed.items() for kind in kinds}
+    for kind in kinds:
+        parts = [weights[f"attention.{name}.{kind}"] for name in ("query", "key", "value")]
+        found[f"self_attn.in_proj_{kind}"] = torch.cat(parts)
+    return found
 
 
 class TorchEncoder(nn.Module):

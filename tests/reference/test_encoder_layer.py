@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from transformers import BertConfig
 
+from benchmarks.baselines import torch_names
 from tests.helpers import SMALL, shaken
 from utils.encoder_layer import TransformerEncoderLayer
-from utils.support.weight_names import torch_names
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 
 # parts of names, Hugging Face's to ours: applied in this order, and reversed for ours to theirs
@@ -75,23 +74,3 @@ def rename_modern_weight(name: str) -> str | None:
     for theirs, ours in MODERN_RENAMES.items():
         name = name.replace(theirs, ours)
     return name
-
-
-def torch_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename a layer's weights for nn.TransformerEncoderLayer.
-
-    It stacks query, key and value, (H, H) each, into a single (3H, H).
-    """
-    renamed = {
-        "self_attn.out_proj": "attention.output",
-        "linear1": "feed_forward.intermediate",
-        "linear2": "feed_forward.output",
-        "norm1": "attention_norm",
-        "norm2": "feed_forward_norm",
-    }
-    kinds = ("weight", "bias")
-    found = {f"{new}.{kind}": weights[f"{old}.{kind}"] for new, old in renamed.items() for kind in kinds}
-    for kind in kinds:
-        parts = [weights[f"attention.{name}.{kind}"] for name in ("query", "key", "value")]
-        found[f"self_attn.in_proj_{kind}"] = torch.cat(parts)
-    return found

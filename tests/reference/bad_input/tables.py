@@ -280,7 +280,7 @@ WORDS_FILE = [
         )
     ),
     Bad(
-        "a class of its own in each text",
+        "each class in one text only",
         labelled("a,x\n\nb,y\n\nc,z\n"),
         "because the classes x, y, z are in one text each: write more texts, or leave these classes out",
         labelled("a,x\n\nb,y\n\nc,z\n\nd,x\n\ne,y\n\nf,z\n", "abcdef"),

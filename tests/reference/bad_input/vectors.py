@@ -60,7 +60,7 @@ VECTORS = [
             f"queries must be (Q, 8) as the vectors are, got {tuple(queries.shape)}: take them from embed()",
             FROM_EMBED,
         )
-        for given, queries in (("one query that is no row", UNIT[0]), ("queries of another width", UNIT[:3, :7]))
+        for given, queries in (("a query without a batch axis", UNIT[0]), ("queries of another width", UNIT[:3, :7]))
     ),
     Bad(
         "words for queries",
