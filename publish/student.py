@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 
 from publish import badges
-from publish.notebooks import OUR_VERSION_BLOCK, is_our_version, save
+from publish.notebooks import OUR_VERSION_BLOCK, drop_claims, is_our_version, save
 from utils.support.files import replacement
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -151,7 +151,7 @@ def write_copy(target: Path, root: Path = ROOT, assistant: bool = False) -> Path
 
 def without_solutions(notebook, folder: Path, root: Path):
     """Return a notebook of a folder without our versions of its exercises, and without dead links."""
-    for cell in filter(is_our_version, notebook.cells):
+    for cell in filter(is_our_version, drop_claims(notebook).cells):
         cell.source = OUR_VERSION_BLOCK.sub("", cell.source).strip()
     notebook.cells = [cell for cell in notebook.cells if cell.source or cell.cell_type == "code"]
     for cell in (cell for cell in notebook.cells if cell.cell_type == "markdown"):

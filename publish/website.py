@@ -28,6 +28,7 @@ from publish.notebooks import (
     REMOVE_INPUT,
     ROOT,
     WIDGET,
+    drop_claims,
     is_folded,
     join_streams,
     notebook_paths,
@@ -134,7 +135,7 @@ def read_for_display(path: Path, above_boxes: str = ""):
 
     A widget with an HTML fallback, such as that of `explore`, is replaced by it, below `above_boxes`.
     """
-    notebook, heading = nbformat.read(path, as_version=4), path.stem
+    notebook, heading = drop_claims(nbformat.read(path, as_version=4)), path.stem
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":
