@@ -208,7 +208,10 @@ class TransformerDecoder(nn.Module):
 
 
 class EncoderDecoder(nn.Module):
-    """An encoder that reads a text, and a decoder that writes another (Vaswani et al. 2017, section 3)."""
+    """An encoder that reads a text, and a decoder that writes another (Vaswani et al. 2017, section 3).
+
+    Built in notebook 12, section “The cache: compute nothing twice”.
+    """
 
     def __init__(self, encoder_config: BertConfig, decoder_config: BertConfig):
         """Initialize at random; the decoder needs `add_cross_attention` and the encoder's hidden size."""

@@ -39,6 +39,7 @@ def add_lora(model: nn.Module, rank: int = 8, alpha=16.0, kind=LoRA) -> None:
 
     The model is a `TransformerEncoder`, has one, or is a BERT of transformers. `kind` is a class with the methods of
     `LoRA`. TypeError for another model, ValueError for one that has LoRA.
+    Built in notebook 15, section “A LoRA that learns”.
     """
     frozen = getattr(model, "base_model", getattr(model, "encoder", model))
     stack = getattr(frozen, "encoder", frozen)
@@ -57,7 +58,10 @@ def add_lora(model: nn.Module, rank: int = 8, alpha=16.0, kind=LoRA) -> None:
 
 
 def merge_lora(model: nn.Module) -> None:
-    """Replace every LoRA by its merged linear layer, so that the model can be saved as usual."""
+    """Replace every LoRA by its merged linear layer, so that the model can be saved as usual.
+
+    Built in notebook 15, section “A LoRA that learns”.
+    """
     for name, module in [*model.named_modules()]:
         if callable(getattr(module, "merged", None)):
             model.set_submodule(name, module.merged())

@@ -176,7 +176,10 @@ class ModernEncoderLayer(TransformerEncoderLayer):
 
 
 class ModernEncoder(nn.Module):
-    """ModernBERT's encoder (Warner et al. 2024, section 2.1): no position table, a norm before and after the layers."""
+    """ModernBERT's encoder (Warner et al. 2024, section 2.1): no position table, a norm before and after the layers.
+
+    Built in notebook 14, section “Is it ModernBERT?”.
+    """
 
     def __init__(self, config: ModernBertConfig):
         """Initialize the weights at random, in training mode. ValueError for an unsupported configuration."""

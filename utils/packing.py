@@ -36,7 +36,10 @@ def attend_packed(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, l
 
 
 def attend_packed_on_gpu(query: Tensor, key: Tensor, value: Tensor, _: float, ends: Tensor, longest: int) -> Tensor:
-    """Do the same, (1, A, N, D) to (1, A, N, D), in one kernel, without dropout: text i begins at ends[i]."""
+    """Do the same, (1, A, N, D) to (1, A, N, D), in one kernel, without dropout: text i begins at ends[i].
+
+    Built in notebook 13, section “The whole encoder, packed”.
+    """
     query, key, value = (x[0].transpose(0, 1) for x in (query, key, value))  # (N, A, D)
     return varlen_attn(query, key, value, ends, ends, longest, longest).transpose(0, 1)[None]
 
@@ -45,6 +48,7 @@ def packed_attention(encoder: TransformerEncoder, lengths: Sequence[int]) -> Cal
     """Return the function that attends within texts of these lengths, or None if they have to be padded.
 
     On a GPU, only attention in 16 bits can be packed, from compute capability 8.0 (2020) on.
+    Built in notebook 13, section “The whole encoder, packed”.
     """
     attentions = [layer.attention for layer in encoder.layers]
     if has_exchanged_methods(encoder) or any(type(attention) is not MultiHeadAttention for attention in attentions):
@@ -72,6 +76,7 @@ def encode_packed(
     processor is checked there and copied to the encoder's device without waiting. ValueError for an invalid mask.
     TypeError for an encoder whose layers use positions, such as ModernBERT: in a packed row they would not restart with
     each text.
+    Built in notebook 13, section “The whole encoder, packed”.
     """
     if not isinstance(encoder, TransformerEncoder):
         kind = type(encoder).__name__
@@ -92,7 +97,10 @@ def encode_packed(
 
 
 def has_exchanged_methods(model: nn.Module) -> bool:
-    """Return whether any module overrides a method on the instance."""
+    """Return whether any module overrides a method on the instance.
+
+    Built in notebook 13, section “The whole encoder, packed”.
+    """
     return any(
         callable(value) and hasattr(type(module), name)
         for module in model.modules()

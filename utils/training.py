@@ -43,7 +43,10 @@ class Predictions(NamedTuple):
 
 @dataclass
 class History:
-    """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended."""
+    """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended.
+
+    Built in notebook 08, section “Your own classes, from your own CSV”.
+    """
 
     step_losses: list[float] = field(default_factory=list)
     train: list[Evaluation] = field(default_factory=list)  # during training: with dropout, and weights that change
@@ -95,6 +98,7 @@ def fine_tune(
     Only weights that require gradients are trained: AdamW with warm-up and linear decay (Devlin et al. 2019, appendix
     A.2; learning rate, batch size and epochs from the ranges of A.3). ValueError for texts or labels that do not fit
     the model. Otherwise raises and stops as `fit` does.
+    Built in notebook 08, section “Your own classes, from your own CSV”.
 
     Parameters:
         model: a classifier of this series, on any device.
@@ -138,6 +142,7 @@ def fit(
 
     Ctrl-C stops it, and keeps the best epoch, or the current weights if there was no validation yet. Raises
     FloatingPointError if a loss is not finite, after restoring the weights of the best epoch, or the initial ones.
+    Built in notebook 08, section “Your own classes, from your own CSV”.
 
     Parameters:
         model: any module; it is in evaluation mode at the end.
@@ -187,6 +192,7 @@ def train_epoch(
 
     `loss` maps a batch to the three sums of `loss_sums`, (3,); `progress` holds options of the progress bar. Raises
     FloatingPointError before a step if its loss is not finite.
+    Built in notebook 08, section “Your own classes, from your own CSV”.
     """
     model.train()
     total = torch.zeros(3)
@@ -206,7 +212,10 @@ def train_epoch(
 
 
 def classification_loss(model: nn.Module, rows: list[list[int]], labels: Tensor, batch: list[int]) -> Tensor:
-    """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,)."""
+    """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,).
+
+    Built in notebook 08, section “Your own classes, from your own CSV”.
+    """
     logits = model(**collate([rows[index] for index in batch], device_of(model)))
     return loss_sums(logits, labels[batch].to(logits.device))
 
@@ -231,13 +240,19 @@ def summarize(sums: Tensor) -> Evaluation:
 
 
 def plan_batches(rows: Sequence[list[int]], epochs: int, batch_size: int, seed: int) -> list[list[list[int]]]:
-    """Return the batches of row indices for each epoch. ValueError for zero epochs or an empty batch."""
+    """Return the batches of row indices for each epoch. ValueError for zero epochs or an empty batch.
+
+    Built in notebook 08, section “Your own classes, from your own CSV”.
+    """
     check_settings(epochs=epochs, batch_size=batch_size, seed=seed)
     return [shuffled_batches(rows, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
 
 
 def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
-    """Return AdamW and its learning-rate schedule. Biases and LayerNorm weights are not decayed."""
+    """Return AdamW and its learning-rate schedule. Biases and LayerNorm weights are not decayed.
+
+    Built in notebook 08, section “Your own classes, from your own CSV”.
+    """
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     check_settings(learning_rate=learning_rate)
     if not trained:
@@ -249,7 +264,10 @@ def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
 
 
 def rate_factor(step: int, steps: int) -> float:
-    """Return the learning rate's factor at a step, from 0: it rises over the first tenth, then falls to 0."""
+    """Return the learning rate's factor at a step, from 0: it rises over the first tenth, then falls to 0.
+
+    Built in notebook 08, section “Your own classes, from your own CSV”.
+    """
     warmup = max(1, round(WARMUP * steps))
     return min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
