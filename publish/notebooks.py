@@ -19,6 +19,7 @@ from nbclient import NotebookClient
 from tqdm.auto import tqdm
 from traitlets.config import Config
 
+from publish import marks
 from publish.screenshots import add_screenshots, reduce_colours
 from utils.support.files import write_file
 
@@ -47,8 +48,6 @@ NO_GUESS = "prediction = None"  # how a cell begins that asks for a prediction
 # the beginning of the <details> that explains an answer, and what `execute` writes below it: figures, and a table
 BOX = re.compile(r"(<details>\s*<summary>.*?</summary>\n\n)((?:<!--answer-->\n.*?<!--/answer-->\n\n)?)", re.DOTALL)
 SHOWN = "<!--answer-->\n\n{}\n\n<!--/answer-->\n\n"
-# says, for whoever edits a cell, why a line of it is true that speaks of all cases
-CLAIM = re.compile(r"[ \t]*<!-- claim: .*? -->|[ \t]*# claim: .*$", re.MULTILINE)
 ANSWERS = Path("images", "answers")  # the figures of answers, next to the notebook
 KEPT_METADATA = ("tags", "slideshow", "nbgrader")  # metadata of a cell that is no matter of folding
 METADATA = {
@@ -174,13 +173,6 @@ def run(notebook, folder: Path, timeout: int = 3600) -> None:
     )
 
 
-def drop_claims(notebook):
-    """Return a notebook without the comments that say why its lines are true."""
-    for cell in notebook.cells:
-        cell.source = CLAIM.sub("", cell.source)
-    return notebook
-
-
 def is_folded(cell) -> bool:
     """Return whether only the title of a cell is shown, as for imports, which readers run and need not read."""
     return cell.cell_type == "code" and cell.source.startswith("# @title ")
@@ -212,7 +204,7 @@ def reading_time(cells: list) -> float:
     read = 0
     for cell in cells:
         # the time of a prediction includes its answer
-        source = BOX.sub(r"\1", OUR_VERSION_BLOCK.sub("", CLAIM.sub("", cell.source)))
+        source = BOX.sub(r"\1", OUR_VERSION_BLOCK.sub("", marks.read(cell.source, "")))
         text = [line for line in source.splitlines() if line.strip()]
         if "exercise" in cell.metadata.get("tags", []):
             continue

@@ -52,7 +52,7 @@ LEFT_OUT = {re.compile(r"\s+# [^'\"]*$"): "", re.compile(r"(?<=\bprint\().*(?=\)
 def read_for_slides(copy: Path, views: Path):
     """Read an executed notebook for slides, and write its views to separate files."""
     views.mkdir(parents=True, exist_ok=True)
-    notebook = read_for_display(copy)
+    notebook = read_for_display(copy, "slides")
     extract_views(notebook, copy.stem, views)
     for cell in notebook.cells:
         drawn = any({"image/png", "text/html"} & output.get("data", {}).keys() for output in cell.get("outputs", []))

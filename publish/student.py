@@ -1,54 +1,43 @@
 """Write a copy of the series without solutions, to hand out to a class: `make student`, into the folder student/.
 
-It holds everything that a student runs, and a README of one screen; dead links are removed. The checks of the exercises
-are included, and their source contains some answers.
+It holds the files that `publish/student.json` names, which are the series' own: nothing else that is in the folder goes
+out, and nothing at all if an exercise has an answer. The checks of the exercises are included, and their source
+contains some answers.
 """
 
 import argparse
+import json
 import os
-import re
 import shutil
+import subprocess
 import sys
 import tomllib
+from hashlib import sha256
 from pathlib import Path
 
 import nbformat
 
-from publish import badges
-from publish.notebooks import OUR_VERSION_BLOCK, drop_claims, is_our_version, save
-from utils.support.files import replacement
+from publish import badges, marks
+from publish.notebooks import NO_GUESS, OUR_VERSION_BLOCK, is_our_version, save
+from utils.support.files import replacement, write_file
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = (
-    "notebooks",
-    "scripts",
-    "pyproject.toml",
-    "requirements.txt",
-    "constraints.txt",
-    "LICENSE",
-    ".binder",
-    ".gitignore",
-)
-MAKEFILE_ENDS = "# For contributors and teachers."
+COPIED = ("notebooks", "scripts", "pyproject.toml", "requirements.txt", "constraints.txt", "LICENSE")
+COPIED += (".binder", ".gitignore", "Makefile", "README.md")
+ENDS = "# For contributors"  # and what follows it in the Makefile and pyproject.toml
 SOLUTIONS, TUTOR = "notebooks/solutions", "notebooks/AGENTS.md"
-WITHHELD = (SOLUTIONS, "microbert.py")  # a sentence that sends students there makes no sense in the copy
-# mark a link there or a mention of our version, and the beginning and the end of another dead link's label
-GONE, DEAD, END = "\x02", "\x00", "\x01"
-STRIPPED = (
-    (rf"[^\S\n]*\([^().?!]*{GONE}[^().?!]*\)", ""),
-    (rf"(?m)^[^.?!\n]*{GONE}[^.?!\n]*[.?!]?[^\S\n]*", ""),
-    (rf"[^.?!\n]*{GONE}[^.?!\n]*[.?!]?", ""),
-    (rf"[^\S\n]*\([^().?!]*{DEAD}[^{END}]*{END}[^().?!]*\.?\)", ""),
-    (rf"(?<=[.?!])[^\S\n]{DEAD}[^{END}]*{END}\.?(?=\))", ""),
-    (f"[{DEAD}{END}]", ""),
-)
-LINK = r"\[([^\[\]]*)\]\(([^()\s#]+)(?:#[^()\s]*)?\)"
+OWN_FILES = "publish/student.json"  # written by --list at a release
+NOT_ATTEMPTED = "not attempted yet"
 README = """# Anatomy of a Transformer Encoder
 
 **Build BERT in {count} notebooks.** Go through them in order; from 10 on, take what interests you. With one
 evening, take [BERT in an evening](notebooks/evening.ipynb).
 
 ## Start
+
+```sh
+make lab
+```
 
 {start}
 
@@ -75,99 +64,131 @@ def copied_names(root: Path) -> list[str]:
     return [*COPIED, *dict.fromkeys(package.partition(".")[0] for package in packages)]
 
 
+def list_own_files(root: Path = ROOT) -> dict[str, dict[str, str]]:
+    """Return the files that git knows and the copy takes, and for a notebook the fingerprint of each cell."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--", *copied_names(root)]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+    found = {}
+    for name in sorted(filter(None, names)):
+        if not name.startswith(SOLUTIONS):
+            cells = nbformat.read(root / name, as_version=4).cells if name.endswith(".ipynb") else []
+            found[name] = {cell.id: fingerprint(cell) for cell in cells}
+    return found
+
+
+def is_answered_by_readers(cell) -> bool:
+    """Return whether readers write into a cell: an exercise, or a guess."""
+    return "exercise" in cell.metadata.get("tags", []) or cell.source.startswith(NO_GUESS.rpartition(" ")[0])
+
+
+def fingerprint(cell) -> str:
+    """Return a fingerprint of a cell that readers answer, and an empty one of all others, which authors edit."""
+    return sha256(cell.source.encode()).hexdigest()[:8] if is_answered_by_readers(cell) else ""
+
+
+def find_answers(name: str, notebook, expected: dict[str, str]) -> list[str]:
+    """Return what a reader has written into a notebook of the series, each as a phrase that names its cell."""
+    problems = []
+    for number, cell in enumerate(notebook.cells, 1):
+        printed = [output.get("text", "") for output in cell.get("outputs", [])]
+        where = f"{name}, cell {number} ({cell.source.strip().partition(chr(10))[0][:40]!r})"
+        if cell.id not in expected:
+            problems.append(f"{where} is not the series'")
+        elif expected[cell.id] and fingerprint(cell) != expected[cell.id]:
+            problems.append(f"{where} has an answer")
+        elif "exercise" in cell.metadata.get("tags", []) and not all(NOT_ATTEMPTED in text for text in printed):
+            problems.append(f"{where} has the output of an answer")
+    return problems
+
+
 def build_readme(text: str) -> str:
     """Return the README of the copy: how to start and the table of notebooks, taken from the README of the series."""
-    start = re.search(r"^## Getting started\n.*?(^```sh\n.*?)(?=^## )", text, re.M | re.S)[1]
-    start = re.sub(r"^(git clone|cd encoder|make test).*\n", "", start, flags=re.M)
-    start = re.sub(r"^(make lab) +#.*$", r"\1", start, flags=re.M)
-    start = re.sub(r"^On \*\*Colab\*\*.*\n", "", start, flags=re.M)
-    start = re.sub(r" \[All other commands\]\([^)]*\)\.", "", start)
-    table = re.search(r"^\| Notebook .*?(?=\n\n)", text, re.M | re.S)[0]
-    return README.format(start=start.strip(), table=table, count=len(table.splitlines()) - 2)
+    *start, table = marks.parts(text, "student")
+    return README.format(start="\n\n".join(start), table=table, count=len(table.splitlines()) - 2)
 
 
-def strip_dead_links(text: str, folder: Path, root: Path) -> str:
-    """Remove from a Markdown text of a file in `folder` what leads to files that are not in the copy.
+def for_students(text: str, name: str, own_files) -> str:
+    """Return the Markdown of a file in which a link to what the copy lacks is its label."""
 
-    A sentence or parenthesis that sends to a solution, or to our version, is removed, and so is another parenthesis of
-    one phrase, or a sentence in one, with a dead link; elsewhere its label stays.
-    """
-    names = [*copied_names(root), "README.md"]
+    def is_there(link: str) -> bool:
+        path = os.path.normpath(Path(name).parent / link)
+        return any(Path(own).is_relative_to(path) for own in own_files)
 
-    def mark(match: re.Match) -> str:
-        if re.match("[a-z]+:", match[2]):
-            return match[0]
-        path = Path(os.path.normpath(folder / match[2]))
-        if any(path.is_relative_to(root / name) for name in WITHHELD):
-            return GONE
-        return match[0] if any(path.is_relative_to(root / name) for name in names) else f"{DEAD}{match[1]}{END}"
-
-    text = re.sub(r"\b[Oo]ur version\b", GONE, re.sub(LINK, mark, text))
-    for pattern, replacement_text in STRIPPED:
-        text = re.sub(pattern, replacement_text, text)
-    return text
+    return marks.keep_links(text, is_there)
 
 
 def write_copy(target: Path, root: Path = ROOT, assistant: bool = False) -> Path:
     """Copy the series into a new folder, which appears once it is complete, and return its path.
 
     No notebook is ever written with its solutions, nor, unless there may be an `assistant`, without the setting that
-    turns Colab's off. FileExistsError if the folder exists.
+    turns Colab's off. FileExistsError if the folder exists, and ValueError if a notebook has an answer.
     """
     target = target.resolve()
     if os.path.lexists(target):
         raise FileExistsError(f"{target} exists: remove it, or name another folder: make student ARGS=FOLDER")
     if inside := [name for name in copied_names(root) if target.is_relative_to(root / name)]:
         raise FileExistsError(f"{target} is in {inside[0]}, which is copied: name a folder elsewhere")
-    ignored = [line.rstrip("/") for line in (root / ".gitignore").read_text("utf-8").split("\n") if line]
-    without = shutil.ignore_patterns(*ignored, "*.ipynb", Path(SOLUTIONS).name)
+    own_files = json.loads((root / OWN_FILES).read_text("utf-8"))
     patterns = badges.patterns_by_file(root)
     with replacement(target) as new:
-        new.mkdir()
-        for name in copied_names(root):
-            if (root / name).is_dir():
-                shutil.copytree(root / name, new / name, ignore=without)
-            else:
+        problems = []
+        for name, cells in own_files.items():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            if not name.endswith((".ipynb", ".md")) and name not in ("Makefile", badges.HOME):
                 shutil.copy(root / name, new / name)
-        makefile, readme, settings = (
-            (root / name).read_text("utf-8") for name in ("Makefile", "README.md", badges.HOME)
-        )
-        (new / "Makefile").write_text(makefile.partition(MAKEFILE_ENDS)[0], "utf-8")
-        (new / "README.md").write_text(build_readme(readme), "utf-8")
-        # without the address of the original, which has the solutions
-        settings = badges.set_address(badges.HOME, settings, patterns[badges.HOME], None)
-        (new / badges.HOME).write_text(settings, "utf-8")
-        for page in new.rglob("*.md"):
-            text = strip_dead_links(page.read_text("utf-8"), root / page.parent.relative_to(new), root)
-            page.write_text(text, "utf-8")
-        for name in (name for name in patterns if name.endswith(".ipynb") and not name.startswith(SOLUTIONS)):
-            text = badges.set_address(name, (root / name).read_text("utf-8"), patterns[name], None)
-            notebook = without_solutions(nbformat.reads(text, as_version=4), (root / name).parent, root)
-            notebook.metadata.setdefault("colab", {})["generative_ai_disabled"] = not assistant
-            save(notebook, new / name)
+                continue
+            text = (root / name).read_text("utf-8")
+            if name.endswith(".ipynb") or name == badges.HOME:
+                # without the address of the original, which has the solutions
+                text = badges.set_address(name, text, patterns[name], None)
+            if name.endswith(".ipynb"):
+                notebook = nbformat.reads(text, as_version=4)
+                problems += find_answers(name, notebook, cells)
+                notebook = without_solutions(notebook, name, own_files)
+                notebook.metadata.setdefault("colab", {})["generative_ai_disabled"] = not assistant
+                save(notebook, new / name)
+            else:
+                text = build_readme(text) if name == "README.md" else text.partition(ENDS)[0]
+                text = for_students(marks.read(text, "student"), name, own_files) if name.endswith(".md") else text
+                (new / name).write_text(text.rstrip() + "\n", "utf-8")
+        if problems:
+            raise ValueError("\n".join([*problems, "Move your own work elsewhere, and restore these notebooks."]))
         (new / TUTOR).rename(new / Path(TUTOR).name)  # coding assistants read it in the folder that is open
     return target
 
 
-def without_solutions(notebook, folder: Path, root: Path):
-    """Return a notebook of a folder without our versions of its exercises, and without dead links."""
-    for cell in filter(is_our_version, drop_claims(notebook).cells):
+def left_out(root: Path) -> list[str]:
+    """Return the notebooks next to those of the series that are not its own."""
+    found = (path.relative_to(root).as_posix() for path in (root / "notebooks").glob("*.ipynb"))
+    return sorted({*found} - json.loads((root / OWN_FILES).read_text("utf-8")).keys())
+
+
+def without_solutions(notebook, name: str, own_files):
+    """Return a notebook without our versions of its exercises, and without what the copy leaves out."""
+    for cell in filter(is_our_version, marks.read_notebook(notebook, "student").cells):
         cell.source = OUR_VERSION_BLOCK.sub("", cell.source).strip()
-    notebook.cells = [cell for cell in notebook.cells if cell.source or cell.cell_type == "code"]
     for cell in (cell for cell in notebook.cells if cell.cell_type == "markdown"):
-        cell.source = strip_dead_links(cell.source, folder, root)
+        cell.source = for_students(cell.source, name, own_files)
+    notebook.cells = [cell for cell in notebook.cells if cell.source.strip() or cell.cell_type == "code"]
     return notebook
 
 
 def main() -> str | None:
-    """Write the copy; return an error message or None."""
+    """Write the copy, or the list of files that it takes; return an error message or None."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "student")
     parser.add_argument("--assistant", action="store_true", help="leave Colab's assistant on, which writes code")
+    parser.add_argument("--list", action="store_true", help=f"write {OWN_FILES} from git instead, at a release")
     options = parser.parse_args()
     try:
-        print(f"Written to {write_copy(options.folder, assistant=options.assistant)}, ready to hand out")
-    except OSError as error:
+        if options.list:
+            write_file(ROOT / OWN_FILES, json.dumps(list_own_files(ROOT), indent=1) + "\n")
+            return None
+        copy = write_copy(options.folder, ROOT, options.assistant)
+        for name in left_out(ROOT):
+            print(f"Left out, because it is not one of the series' own files: {name}")
+        print(f"Written to {copy}, ready to hand out")
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
         return str(error)
     return None
 

@@ -20,15 +20,15 @@ from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
 from exercises.parts import DRAWING
-from publish import misconceptions
+from publish import marks, misconceptions
 from publish.badges import current, link_to
+from publish.marks import LINK
 from publish.notebooks import (
     FOLDERS,
     NOTEBOOKS,
     REMOVE_INPUT,
     ROOT,
     WIDGET,
-    drop_claims,
     is_folded,
     join_streams,
     notebook_paths,
@@ -72,7 +72,6 @@ ACCESSIBILITY_FIXES = {  # for screen readers: what the HTML of Sphinx and its t
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Pages">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="This page">',
 }
-LINK = re.compile(r"(!?)(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\((?![a-z]+:|#)([^)#\s]+)([^)]*)\)")
 
 
 def execute(paths: list[Path], folder: Path = BUILD / "executed", first: Path | None = None) -> list[Path]:
@@ -130,12 +129,12 @@ def execute_one(path: Path, copy: Path, first: Path | None = None) -> None:
     save(notebook, copy)  # atomically, because an existing copy counts as executed
 
 
-def read_for_display(path: Path, above_boxes: str = ""):
-    """Read an executed notebook without progress bars, warnings and widgets.
+def read_for_display(path: Path, edition: str = "site", above_boxes: str = ""):
+    """Read an executed notebook for an edition, without progress bars, warnings and widgets.
 
     A widget with an HTML fallback, such as that of `explore`, is replaced by it, below `above_boxes`.
     """
-    notebook, heading = drop_claims(nbformat.read(path, as_version=4)), path.stem
+    notebook, heading = marks.read_notebook(nbformat.read(path, as_version=4), edition), path.stem
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":

@@ -10,7 +10,8 @@ import re
 import nbformat
 import pytest
 
-from publish.notebooks import drop_claims, minutes
+from publish.marks import read_notebook
+from publish.notebooks import minutes
 from publish.student import without_solutions
 from publish.website import read_for_display
 from tests.helpers import ROOT
@@ -103,6 +104,6 @@ def test_no_reader_of_a_copy_sees_a_reason(tmp_path):
     )  # fmt: skip
     assert minutes(reasoned) == minutes(plain)
     nbformat.write(reasoned, path := tmp_path / "03_a.ipynb")
-    shown = read_for_display(path), without_solutions(nbformat.read(path, as_version=4), ROOT, ROOT)
-    for notebook in (*shown, drop_claims(reasoned)):
+    shown = read_for_display(path), without_solutions(nbformat.read(path, as_version=4), "03_a.ipynb", [])
+    for notebook in (*shown, read_notebook(reasoned, "")):
         assert [cell.source for cell in notebook.cells] == [cell.source for cell in plain.cells]
