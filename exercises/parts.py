@@ -338,13 +338,17 @@ def show_parts() -> Drawing:
 
 
 def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawing:
-    """Save a page about the reader's BERT, my_bert.html, and its drawing, my_bert.png, next to the parts.
+    """Save a page about the reader's BERT, my_bert.html, and its first picture, my_bert.png, next to the parts.
 
-    The page shows the `name`, if there is one, the reader's code, how far the model is from the official one, which
-    model that is, the date, the ribbons of `text` from `word`, and how similar `texts` are to the first of them. Prints
-    where it is, and returns the drawing.
+    The page shows the `name`, if there is one, the ribbons of `text` from `word`, how far the model is from the
+    official one, which model that is, the date, how similar `texts` are to the first of them, and the reader's code.
+    Prints where it is, and returns the drawing.
     """
-    from exercises.picture import can_draw, draw_png  # here: notebooks that show no page start faster
+    # here: notebooks that show no page start faster
+    from pygments.formatters import HtmlFormatter
+
+    from exercises.picture import can_draw, draw_png
+    from views import sentence_view
 
     drawing, parts = show_parts(), saved_parts()
     if not parts:
@@ -357,24 +361,40 @@ def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawi
     count = f"{len(parts)} of the {len(PARTS)} parts of this BERT"
     nameless = f"{count} {'are' if len(parts) > 1 else 'is'} my own code"
     headline = f"{name} wrote {count}" if name else nameless
-    verdict, config = measure(model), model.config
-    fields = {"title": headline, "owner": f"{name}’s" if name else "my", "text": texts[0]}
-    fields["verdict"] = f"{verdict} The model is {Path(checkpoint_name()).name}, on {date.today():%d %B %Y}."
+    verdict, config, tokenizer = measure(model), model.config, my_tokenizer()
+    batch = tokenizer(text)
+    tokens = [tokenizer.tokens[number] for number in batch["input_ids"][0].tolist()]
+    place = index_of(word, tokens)
+    layer, head = min(3, config.num_hidden_layers - 1), min(1, config.num_attention_heads - 1)
+    sources = {part: own_source(path) for part, path in parts.items()}
+    lines = sum(bool(line.strip()) for source in sources.values() for line in source.splitlines())
+    lines = f"{lines} line{'s' * (lines > 1)}"
+    fields = {"title": headline, "owner": f"{name}’s" if name else "my", "text": texts[0], "word": tokens[place]}
+    fields |= {
+        "lines": lines,
+        "verdict": f"{verdict} The model is {Path(checkpoint_name()).name}, on {date.today():%d %B %Y}.",
+    }
     path = write_file(
         folder() / "my_bert.html",
         Template(PAGE.read_text("utf-8")).substitute(
             {field: html.escape(value) for field, value in fields.items()},
             course=course_link(),
             drawing=drawing.svg(),
-            code="".join(map(show_source, parts, parts.values())),
-            view=show_ribbons(model, text, word),
-            rows=show_similarities(model, texts),
+            code="".join(map(show_source, sources, sources.values())),
+            view=sentence_view(model, tokenizer, text, token=place, layer=layer, head=head)._repr_html_(),
+            rows=show_similarities(model, tokenizer, texts),
+            light=HtmlFormatter(style="default").get_style_defs("pre"),
+            dark=HtmlFormatter(style="github-dark").get_style_defs("pre"),
             **{"H": config.hidden_size, "L": config.num_hidden_layers, "A": config.num_attention_heads},
         ),
     )
     headline = headline if can_draw(headline) else nameless
-    picture = write_file(path.with_suffix(".png"), draw_png(drawing.svg(), headline, fields["verdict"]))
-    print(f"{verdict}\nYour page: {path.resolve()}\nIts drawing, to share: {picture.resolve()}")
+    weights = model(**batch, output_attentions=True).attentions[layer][0, head, place].tolist()
+    says = f"Where “{tokens[place]}” looks, in head {head} of layer {layer}: computed with {lines} of my own code. "
+    says = says if can_draw(says) else ""
+    png = draw_png(tokens, weights, place, headline, says + fields["verdict"])
+    picture = write_file(path.with_suffix(".png"), png)
+    print(f"{verdict}\nYour page: {path.resolve()}\nIts first picture, to share: {picture.resolve()}")
     return drawing
 
 
@@ -412,26 +432,27 @@ DOES = {  # for a friend who knows nothing of it
 }
 
 
-def show_source(name: str, path: Path) -> str:
-    """Return a part's title, what it does and the reader's source as HTML, without what `check` added."""
-    source = path.read_text("utf-8").partition("annotations\n")[2].rpartition("\npart =")[0].strip()
-    return f"<h3>{html.escape(PARTS[name].title)}</h3><p>{DOES[name]}</p><pre>{html.escape(source)}</pre>"
+def own_source(path: Path) -> str:
+    """Return the reader's source of a part, without what `check` added."""
+    return path.read_text("utf-8").partition("annotations\n")[2].rpartition("\npart =")[0].strip()
 
 
-def show_ribbons(model: TransformerEncoder, text: str, word: str) -> str:
-    """Return the sentence view of a text, from its `word` or, if it is missing, from its first word."""
-    from views import sentence_view  # here: notebooks that show no page start faster
+def show_source(name: str, source: str) -> str:
+    """Return a part's title, what it does and its source, in colours, as HTML."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
 
-    tokenizer = my_tokenizer()
-    place = index_of(word, [tokenizer.tokens[number] for number in tokenizer.encode(text)])
-    layer, head = min(3, model.config.num_hidden_layers - 1), min(1, model.config.num_attention_heads - 1)
-    return sentence_view(model, tokenizer, text, token=place, layer=layer, head=head)._repr_html_()
+    coloured = highlight(source, PythonLexer(), HtmlFormatter(nowrap=True))
+    return f"<h3>{html.escape(PARTS[name].title)}</h3><p>{DOES[name]}</p><pre>{coloured}</pre>"
 
 
-def show_similarities(model: TransformerEncoder, texts: list[str]) -> str:
-    """Return the rows of a table: the cosine similarity of the first text with each."""
+def show_similarities(model: TransformerEncoder, tokenizer: WordPieceTokenizer, texts: list[str]) -> str:
+    """Return the rows of a table: the cosine similarity of the first text with each, as a bar and a number."""
     from utils.search import embed
 
-    vectors = embed(texts, model, my_tokenizer())
+    vectors = embed(texts, model, tokenizer)
     rows = zip((vectors @ vectors[0]).tolist(), texts, strict=True)
-    return "".join(f"<tr><td>{cosine:.2f}<td>{html.escape(text)}" for cosine, text in rows)
+    return "".join(
+        f'<tr><td><meter value="{cosine:.4f}"></meter> {cosine:.2f}<td>{html.escape(text)}' for cosine, text in rows
+    )

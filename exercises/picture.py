@@ -1,19 +1,18 @@
-"""Draw an SVG of rectangles, arrows and texts, such as encoder.svg, as a PNG: without a browser, by matplotlib."""
+"""Draw the ribbons of one head from one word as a PNG: without a browser, by matplotlib."""
 
 import io
-import re
 import textwrap
-from xml.etree import ElementTree
 
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Line
 
 from utils.support.colours import LIGHT
 
-WIDTH, ABOVE = 860, 120  # pixels, of which 100 are an inch
-SIDES = {"start": "left", "middle": "center", "end": "right"}
+WIDTH, HEIGHT = 860, 520  # pixels, of which 100 are an inch
+MOST = 18  # words that fit side by side
+BASE, FULL = 380, 60  # the pixels above the words, and the width of a ribbon of weight 1
 
 
 def can_draw(text: str) -> bool:
@@ -22,39 +21,54 @@ def can_draw(text: str) -> bool:
     return all(font.get_char_index(ord(character)) for character in text)
 
 
-def draw_png(svg: str, headline: str, lines: str) -> bytes:
-    """Return a PNG, twice as large as the SVG, with a headline and further lines, in one string, above it."""
-    root = ElementTree.fromstring(svg)
-    height = int(root.attrib["height"])
-    figure = Figure(figsize=(WIDTH / 100, (height + ABOVE) / 100), dpi=200)
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(height, -ABOVE))
+def draw_png(tokens: list[str], weights: list[float], place: int, headline: str, lines: str) -> bytes:
+    """Return a PNG, twice as large, of the ribbons from `tokens[place]` to all tokens, by its attention weights (T,).
+
+    Of a long text it shows the `MOST` tokens around that one; `headline` and `lines` stand above it.
+    """
+    first = max(0, min(place - MOST // 2, len(tokens) - MOST))
+    shown = range(first, min(first + MOST, len(tokens)))
+    if len(shown) < len(tokens):
+        lines += f" Shown are {len(shown)} of the {len(tokens)} tokens."
+    step = WIDTH / (len(shown) + 1)
+    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=200)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(HEIGHT, 0))
     axes.set_axis_off()
     write = {"parse_math": False, "family": "DejaVu Sans"}
-    axes.text(20, 36 - ABOVE, headline, fontsize=min(19, 950 / len(headline)), **write)
-    axes.text(20, 54 - ABOVE, textwrap.fill(lines, 108), fontsize=10, color=LIGHT["ink"], va="top", **write)
-    for element in root:
-        kind, at = element.tag.rpartition("}")[2], element.attrib
-        if kind == "rect":
-            x, y, wide, high, radius = (float(at.get(name, 0)) for name in ("x", "y", "width", "height", "rx"))
-            style = {"boxstyle": f"round,pad=0,rounding_size={radius}", "facecolor": at["fill"]}
-            dashes = "--" if "stroke-dasharray" in at else "-"
-            axes.add_patch(FancyBboxPatch((x, y), wide, high, edgecolor=at.get("stroke", "none"), ls=dashes, **style))
-        elif kind == "path":
-            axes.add_patch(
-                FancyArrowPatch(path=Line(corners(at["d"])), arrowstyle="-|>", mutation_scale=9, color=LIGHT["ink"])
-            )
-        elif kind == "text":
-            style = {"ha": SIDES[at["text-anchor"]], "fontsize": 0.72 * float(at["font-size"]), "color": at["fill"]}
-            axes.text(float(at["x"]), float(at["y"]), element.text, weight=at["font-weight"], **style, **write)
+    axes.text(20, 36, headline, fontsize=min(19, 950 / len(headline)), **write)
+    axes.text(20, 54, textwrap.fill(lines, 108), fontsize=10, color=LIGHT["soft"], va="top", **write)
+    x = {index: step * (column + 1) for column, index in enumerate(shown)}
+    inner_first = [*range(place - 1, first - 1, -1), *range(shown[-1], place - 1, -1)]  # so that no two cross
+    start = x[place] - FULL * sum(weights[index] for index in shown) / 2
+    for index in inner_first:
+        half, top = FULL * weights[index] / 2, BASE - 40 - 200 * abs(index - place) / len(shown)
+        outline = arch(start + half, x[index], top, half)
+        start += 2 * half
+        axes.add_patch(PathPatch(outline, facecolor=LIGHT["blue"], edgecolor=LIGHT["blue"], lw=0.3))
+        token = tokens[index] if can_draw(tokens[index]) else "?"
+        style = {"ha": "right", "rotation": 45, "rotation_mode": "anchor", "fontsize": 11}
+        colour = LIGHT["purple" if index == place else "ink"]
+        axes.text(x[index] + 5, BASE + 48, token, color=colour, **style, **write)
+        axes.text(x[index], BASE + 22, f"{weights[index]:.2f}", ha="center", fontsize=9, color=LIGHT["soft"], **write)
     file = io.BytesIO()
     figure.savefig(file, format="png")
     return file.getvalue()
 
 
-def corners(line: str) -> list[tuple[float, float]]:
-    """Return the corners of a line in SVG's letters M, L, H and V."""
-    places = []
-    for letter, first, second in re.findall(r"([MLHV])([\d.]+)(?: ([\d.]+))?", line):
-        x, y = places[-1] if places else (0, 0)
-        places.append((x, float(first)) if letter == "V" else (float(first), float(second or y)))
-    return places
+def arch(start: float, end: float, top: float, half: float) -> Line:
+    """Return the outline of a ribbon from `start` to `end`, over `top`, twice `half` wide at its ends."""
+    side = half if start < end else -half
+    high, low = 2 * top - BASE - half, 2 * top - BASE + half
+    corners = [
+        (start - side, BASE),
+        (start - side, high),
+        (end + side, high),
+        (end + side, BASE),
+        (end - side, BASE),
+        (end - side, low),
+        (start + side, low),
+        (start + side, BASE),
+        (start - side, BASE),
+    ]
+    curve = [Line.CURVE4] * 3
+    return Line(corners, [Line.MOVETO, *curve, Line.LINETO, *curve, Line.CLOSEPOLY])
