@@ -242,11 +242,12 @@ def place_of(path: Path) -> str:
 
 
 def group_by_folder(names: list[str]) -> dict[str, list[str]]:
-    """Return the names of pages by caption: notebooks, then each folder in notebooks/."""
+    """Return the names of pages by caption: notebooks, the evening first, then each folder in notebooks/."""
     return {
-        "Notebooks" if folder == "." else folder.capitalize(): [
-            name for name in names if Path(name).parent == Path("notebooks", folder)
-        ]
+        "Notebooks" if folder == "." else folder.capitalize(): sorted(
+            (name for name in names if Path(name).parent == Path("notebooks", folder)),
+            key=lambda name: Path(name).name != "evening",
+        )
         for folder in FOLDERS
     }
 
