@@ -14,7 +14,6 @@ from collections.abc import Callable
 import torch
 
 from benchmarks.baselines import TORCH, TorchEncoder, forward_contestants, random_bert, runner
-from benchmarks.memory import peak, reset_peak
 from benchmarks.report import markdown, versions
 from benchmarks.timing import OURS, Work, take_turns
 from utils.encoder import TransformerEncoder
@@ -72,9 +71,10 @@ def memory() -> list[list[str]]:
     batch = collate(torch.randint(1000, 30000, (64, 512)).tolist(), "cuda")
     rows = []
     for name, run in forward_contestants(encoder, official, batch).items():
-        before = reset_peak("cuda")
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
         run()
-        rows.append([name, f"{(peak('cuda') - before) / 1e6:,.0f}"])
+        rows.append([name, f"{(torch.cuda.max_memory_allocated() - before) / 1e6:,.0f}"])
     return rows
 
 

@@ -17,8 +17,8 @@ CONTESTANTS = (OURS, WITH_WEIGHTS, SDPA, EAGER)
 LAYERS = 2  # of BERT-base's size; each layer frees its memory before the next
 
 
-def peak_memory(name: str, length: int, device: str) -> float:
-    """Return the megabytes that a forward pass of one text adds to those in use, on Linux or CUDA."""
+def peak_memory(name: str, length: int) -> float:
+    """Return the megabytes that a forward pass of one text adds to those in use, on Linux."""
     config = BertConfig(num_hidden_layers=LAYERS, max_position_embeddings=length)
     options = {"output_attentions": True} if name == WITH_WEIGHTS else {}
     if name in (OURS, WITH_WEIGHTS):
@@ -26,27 +26,19 @@ def peak_memory(name: str, length: int, device: str) -> float:
     else:
         config._attn_implementation = "sdpa" if name == SDPA else "eager"
         model = BertModel(config)
-    model.eval().to(device)
-    ids = torch.zeros(1, length, dtype=torch.long, device=device)
+    model.eval()
+    ids = torch.zeros(1, length, dtype=torch.long)
     with torch.inference_mode():
         model(ids[:, :8])  # one-time allocations
-        before = reset_peak(device)
+        before = reset_peak()
         model(ids, **options)
-    return (peak(device) - before) / 1e6
+    return (status("VmHWM") - before) / 1e6
 
 
-def reset_peak(device: str) -> int:
+def reset_peak() -> int:
     """Reset the peak memory, and return the bytes in use."""
-    if device == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-        return torch.cuda.memory_allocated()
     Path("/proc/self/clear_refs").write_text("5")
     return status("VmRSS")
-
-
-def peak(device: str) -> int:
-    """Return the highest number of bytes in use since `reset_peak`."""
-    return torch.cuda.max_memory_allocated() if device == "cuda" else status("VmHWM")
 
 
 def status(field: str) -> int:
@@ -55,15 +47,15 @@ def status(field: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
 
 
-def measure(device: str) -> dict[str, list[float]] | None:
+def measure() -> dict[str, list[float]] | None:
     """Return the megabytes of each contestant at each length; None if the system does not report memory."""
-    if device == "cpu" and not Path("/proc/self/clear_refs").exists():
+    if not Path("/proc/self/clear_refs").exists():
         return None
     found = {}
     for name in CONTESTANTS:
         found[name] = []
         for length in LENGTHS:
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-                found[name].append(pool.submit(peak_memory, name, length, device).result())
+                found[name].append(pool.submit(peak_memory, name, length).result())
             print(f"{name}, {length} tokens: {found[name][-1]:.0f} MB", flush=True)
     return found

@@ -16,10 +16,8 @@ def processor() -> str:
     return f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
 
 
-def device_name(device: str) -> str:
-    """Return the GPU's name, or the processor's with torch's number of threads."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
+def device_name() -> str:
+    """Return the processor's name with torch's number of threads."""
     return f"{processor()}, {torch.get_num_threads()} threads"
 
 

