@@ -60,8 +60,6 @@ SERIES := $(SLOWEST_FIRST) $(filter-out $(SLOWEST_FIRST),$(sort $(wildcard noteb
 # Proofs run every week, at a release and in `make test-all`; `make compare NB=03` runs those of a notebook.
 SKIPPED := $(wildcard notebooks/proofs/*.ipynb)
 EVERYTHING = --no-loadscope-reorder $(filter-out $(SKIPPED),$(SERIES)) tests --ignore=tests/slow
-# Each of these tests runs the whole series in one process per core.
-ALL_CORES := tests/slow/test_instruction_sets.py
 # At most four cores, because each process takes up to 2 GB.
 CORES := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
 PROCESSES := $(CORES)
@@ -137,9 +135,8 @@ test: lint  ## run everything CI runs on a push: style, tests, every output of t
 test-all: FORKED_KERNELS :=
 test-all test-unpinned: SKIPPED :=
 test-all: export STATES := 50
-test-all: test  ## run `make test`, the proofs and the slow tests: other instruction sets, checkpoints and environments, Colab, interrupted programs
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/slow --ignore=$(ALL_CORES) $(ARGS)
-	$(BIN)/python -m pytest $(ALL_CORES) $(ARGS)
+test-all: test  ## run `make test`, the proofs and the slow tests: other checkpoints, Colab, edits of newcomers, interrupted programs
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/slow $(ARGS)
 
 compare: $(DEV_INSTALLED)  ## compare the saved outputs of notebooks with a fresh run (NB="03 04" for some)
 	$(BIN)/python -m pytest $(NBVAL) $(CHOSEN) $(ARGS)

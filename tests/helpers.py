@@ -157,12 +157,6 @@ def enable_ctrl_c():
     return signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def has_locale(name: str) -> bool:
-    """Return whether the system has a locale; Debian: apt install locales-all."""
-    listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False)
-    return name in listed.stdout.split()
-
-
 def data_of(view) -> dict:
     """Return the data in a view's page, with numbers divided as the page does."""
     params = json.loads(re.search(r'id="data">(.*?)</script>', view.page, re.DOTALL)[1])
