@@ -1,15 +1,16 @@
 """Checks for the exercises of notebook 10."""
 
-from functools import cache, reduce
+from functools import cache
 from itertools import product
 
 import torch
 from scipy.stats import binomtest
 from torch import Tensor
 
-from exercises.comparison import comparison, expect_own
+from exercises.comparison import expect_own
 from exercises.framework import (
     Hint,
+    NotAttempted,
     as_number,
     as_tensor,
     call,
@@ -18,9 +19,11 @@ from exercises.framework import (
     expect,
     expect_function,
     expect_tensor,
+    is_stub,
     readers_frames,
 )
-from exercises.heads import as_head, largest_is, random_weights, read_weights
+from exercises.heads import as_head, largest_is, read_weights
+from utils.support.intervals import t_interval
 
 PLACES = ("The {r} and {p} were gone.", "We saw {p} beside the {r}.")
 BETWEEN = ("old ", "very beautiful ")
@@ -74,23 +77,24 @@ def takes_his_to_noun(pairs: str) -> Tensor:
     return torch.stack(found)
 
 
-def behind_the_best(found: Tensor, layer: int, head: int) -> float:
+def behind(found: Tensor, best: int, layer: int, head: int) -> float:
     """Return p of McNemar's test of a head against the best one; 1 if they are right in the same sentences."""
-    best, one = found.flatten(1)[:, found.mean(dim=0).argmax()] > 0, found[:, layer, head] > 0
+    best, one = found.flatten(1)[:, best] > 0, found[:, layer, head] > 0
     lost, won = int((best & ~one).sum()), int((one & ~best).sum())
     return binomtest(won, lost + won).pvalue if lost + won else 1.0
 
 
 @exercise("10.2", points=2)
 def head_for_possessives(answer):
-    """Check a head that links "his" to its noun: the best of 72, or one that 48 sentences cannot tell from it."""
+    """Check a head that links "his" to its noun: the best of 72, or one that neither list can tell from it."""
     chosen, judged = takes_his_to_noun(CHOOSE), takes_his_to_noun(JUDGE)
     L, A = chosen.shape[1:]
     layer, head = as_head(answer, L, A)
-    right = behind_the_best(chosen, layer, head) > 0.05
-    turned = layer < A and head < L and behind_the_best(chosen, head % L, layer % A) > 0.05
+    best = int(chosen.mean(dim=0).argmax())
+    right = behind(chosen, best, layer, head) > 0.05
+    turned = layer < A and head < L and behind(chosen, best, head % L, layer % A) > 0.05
     expect(right or not turned, "The two are swapped: the layer comes first, then the head.")
-    count, best = int(chosen[:, layer, head].sum()), int(chosen.mean(dim=0).argmax())
+    count = int(chosen[:, layer, head].sum())
     share = f"Head {layer}-{head} finds the right noun in {count / 48:.0%} of the 48 `possessives`"
     recipe = "take the mean of hits(possessives) over them, and its largest entry."
     better = "and another head does better"
@@ -98,6 +102,8 @@ def head_for_possessives(answer):
     on_others = f"{count} of 48 where it was chosen, {int(judged[:, layer, head].sum())} of 48 with other nouns."
     if best == layer * A + head:
         return on_others
+    leads = f"{on_others} There the head that is best at the `possessives` leads clearly: which is it?"
+    expect(behind(judged, best, layer, head) > 0.05, leads, f"{share}, {better}: {recipe}")
     most = int(chosen.flatten(1)[:, best].sum())
     return f"{on_others} Head {best // A}-{best % A} has {most} of the first 48: that may be luck."
 
@@ -184,51 +190,73 @@ def wrong_silences(context: Tensor, columns: Tensor, head: int) -> dict[str, Ten
     }
 
 
-def mixed(weights: Tensor, residual: float, attention: float | None = None) -> Tensor:
-    """Return each layer's mean of its heads, mixed with the identity matrix, (L, S, S)."""
-    attention = 1 - residual if attention is None else attention
-    return attention * weights.mean(dim=1) + residual * torch.eye(weights.size(-1))
+NAMES = ("mark julia", "simon ruth", "george kate", "ben emily", "frank laura", "adam grace", "jack alice")
+FRAMES = """{a} called {b} about {p} {t}.
+{a} told {b} that {p} {t} was gone.
+After lunch {a} met {b} and talked about {p} {t}.
+{a} wanted {b} to look at {p} {t} again.
+{a} and {b} came home early, because {p} {t} was broken.
+When {a} saw {b} at the station, {p} {t} was wet.
+{a} is taller than {b}, and {p} {t} is red.""".splitlines()
+TITLES = {
+    "a": "On crossed sentences this head chose the right name in fewer than half, so it doesn't find the owner.",
+    "b": "Other tokens look at the names as well: your own rule gives them {:.2f} on average.",
+    "c": "",
+}
 
 
-def chained(layers: Tensor) -> Tensor:
-    """Return the product of matrices (L, S, S), later ones from the left."""
-    return reduce(lambda flow, layer: layer @ flow, layers)
+@cache
+def rows_of_5_5() -> list[tuple[Tensor, int, list[int]]]:
+    """Return head 5-5's weights (S, S) in 56 crossed sentences, eight of each frame, with pronoun and names."""
+    found = []
+    for number, frame in enumerate(FRAMES):
+        for pair, thing in ((NAMES[number], "phone"), (NAMES[number - 3], "dog")):
+            for names, pronoun in product((pair.split(), pair.split()[::-1]), ("his", "her")):
+                text = frame.format(a=names[0].title(), b=names[1].title(), p=pronoun, t=thing)
+                weights, tokens = read_weights(text)
+                found.append((weights[5, 5], tokens.index(pronoun), [*map(tokens.index, names)]))
+    return found
 
 
-comparison(
-    "10.4",
-    "weights, residual",
-    "chained(mixed(weights, residual))",
-    """
-    weights.mean(dim=(0, 1)) | This is the mean of all heads. Rollout multiplies the layers.
-    weights[-1].mean(dim=0)
-    mixed(weights, residual)[-1] | This is the last layer alone. Multiply all layers.
-    chained(weights.mean(dim=1)) | Each layer is the mean of its heads, without a residual. Mix it with torch.eye(S).
-    chained(mixed(weights, 1 - residual)) | The shares are swapped: `residual` belongs to the identity matrix.
-    chained(mixed(weights, 0.5)) | The share is fixed at 0.5. Use the argument `residual`.
-    chained(mixed(weights, residual).flip(0))
-    chained(mixed(weights, residual).mT)
-    chained(mixed(weights, residual)).T | The layers are multiplied in the wrong order. Each layer comes from the left
-        of those before it: layer @ flow.
-    mixed(weights, residual).prod(dim=0) | This multiplies element by element. Multiply matrices, with @.
-    mixed(weights, residual).mean(dim=0)
-    mixed(weights, residual).sum(dim=0) | The layers are added. Multiply them, with @.
-    chained(mixed(weights, 1.0, 1.0))
-    chained(mixed(weights, residual, 1.0)) | The rows no longer sum to 1. Attention gets the share 1 − residual.
-    chained(mixed(weights * weights.size(1), residual)) | The heads of a layer are added. Take their mean.
-    chained(mixed(weights.amax(dim=1, keepdim=True), residual)) | This takes the largest of the heads. Take their mean.
-    chained(mixed(weights[:, :1], residual)) | This is the first head alone. Take the mean of the heads.
-    torch.stack([chained(mixed(each[:, None], residual)) for each in weights.unbind(dim=1)])
-    torch.stack([chained(mixed(each[:, None], residual)) for each in weights.unbind(dim=1)]).mean(dim=0) | Each head is
-        followed alone here. Take the mean of a layer's heads first.
-    mixed(weights, residual) | These are the mixed layers, one by one. Multiply them to a single matrix (S, S).
-    chained(mixed(weights, residual)[1:]) | The first layer is missing. Begin with the identity matrix.
-    torch.eye(weights.size(-1)) | Begin with the identity matrix of S rows,
-        and for each layer: flow = ((1 - residual) * layer.mean(dim=0) + residual * torch.eye(S)) @ flow.
-    """,
-    inputs=lambda L, A, S, residual: (random_weights(L, A, S), residual),
-    sizes={"3 layers and a residual of 0.7": (3, 2, 5, 0.7), "4 layers and one of 0.8": (4, 3, 6, 0.8)},
-    own=("rollout", "multiply the layers yourself."),
-    lists=True,
-    remark="From here on, rollout is yours.",
-)
+def apply_rule(rule, row: Tensor, names: list[int]) -> float:
+    """Return what the reader's rule gives for a row, as a number from 0 to 1."""
+    value = call(rule, row.clone(), [*names])
+    try:
+        value = float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint(f"Your rule returns {value!r:.80}. Return True, False, or a number from 0 to 1.") from None
+    expect(0 <= value <= 1, f"Your rule returns {value:.3g}. Return True, False, or a number from 0 to 1.")
+    return value
+
+
+@exercise("10.4", points=2)
+def title_made_false(answer):
+    """Check a rule by which the pronoun is more at the names than other tokens are, and the title that is left."""
+    pair = isinstance(answer, (tuple, list)) and len(answer) == 2
+    expect(pair, "Give two things: your rule, and the letter of the title.")
+    rule, title = answer
+    if is_stub(rule) or is_stub(title):
+        raise NotAttempted
+    expect_function(rule)
+    title = str(title).strip().strip("()").lower()
+    expect(title in TITLES, "The title is one of the letters a, b and c.")
+    names, row = [1, 3], torch.tensor([0.1, 0.5, 0.05, 0.3, 0.05])
+    least = apply_rule(rule, row, [2, 4])
+    expect(
+        apply_rule(rule, row, names) > least, "Your rule doesn't say more for names with large weights. Use `names`."
+    )
+    pronouns, others = [], []
+    for weights, pronoun, names in rows_of_5_5():
+        by_token = {
+            token: apply_rule(rule, weights[token], names) for token in {*range(1, len(weights) - 1)} - {*names}
+        }
+        pronouns.append(by_token.pop(pronoun))
+        others.append(sum(by_token.values()) / len(by_token))
+    lead = (torch.tensor(pronouns) - torch.tensor(others)).view(len(FRAMES), -1).mean(dim=1)  # (7,)
+    (low, high), rest = t_interval(lead.tolist()), sum(others) / len(others)
+    measured = f"By your rule the pronoun has {sum(pronouns) / len(pronouns):.2f} and other tokens {rest:.2f}"
+    interval = f"over the seven frames, the difference is {low:.2f} to {high:.2f}"
+    left_out = "Other tokens give [CLS] most of their attention. Does that cost them anything in your rule?"
+    expect(low > 0.05, f"{measured}: {interval}, so the title stands. What has your rule left out?", left_out)
+    expect(title == "c", f"{measured}, which breaks the title. But {title} falls, too. {TITLES[title].format(rest)}")
+    return f"{measured}: {interval}."

@@ -48,7 +48,7 @@ def silence(head: int, columns: Tensor) -> Callable:
 def rank_agreement(one: Tensor, other: Tensor) -> float:
     """Return how alike two maps (S, S) rank the other tokens in each row: the mean of Spearman's correlations, -1 to 1.
 
-    Built in notebook 10, section “How far does attention explain?”.
+    Built in notebook 10, section “Which words move a vector?”.
     """
     S = len(one)
     others = ~torch.eye(S, dtype=torch.bool)
@@ -60,7 +60,7 @@ def rollout(weights: Tensor, residual: float) -> Tensor:
     """Return attention rollout (S, S) of the weights (L, A, S, S): row i, column j: how much of token j is in i?
 
     Each layer is the mean of its heads, and `residual` is the share that a token keeps of its own vector, 0.5 in the
-    paper (Abnar and Zuidema 2020). Built in notebook 10, exercise 10.4.
+    paper (Abnar and Zuidema 2020). Built in notebook 10, section “Which words move a vector?”.
     """
     itself = torch.eye(weights.size(-1), dtype=weights.dtype, device=weights.device)
     flow = itself

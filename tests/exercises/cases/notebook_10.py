@@ -1,10 +1,9 @@
 """Answers to the exercises of notebook 10 that its checks do not declare."""
 
-import numpy as np
 import torch
 
 from exercises.notebook_10 import CHOOSE, takes_his_to_noun
-from utils.heads import rollout, silence
+from utils.heads import silence
 
 SHARES = takes_his_to_noun(CHOOSE).mean(dim=0)
 HEADS = [divmod(int(place), SHARES.size(1)) for place in SHARES.flatten().argsort(descending=True)]
@@ -32,19 +31,6 @@ def by_cat(head, columns):
     return hook
 
 
-def by_multi_dot(weights, residual):
-    itself = torch.eye(weights.size(-1))
-    layers = [residual * itself + (1 - residual) * layer.mean(dim=0) for layer in weights]
-    return torch.linalg.multi_dot(layers[::-1])
-
-
-def by_numpy(weights, residual):
-    flow = np.eye(weights.shape[-1])
-    for layer in np.asarray(weights, dtype=np.float64):
-        flow = (1 - residual) * layer.mean(axis=0) @ flow + residual * flow
-    return flow
-
-
 RIGHT = r"""
     10.1 | torch.tensor(right)
     10.1 | ("3/8", "1/2")
@@ -53,11 +39,13 @@ RIGHT = r"""
     10.1 | {"fixed_distance": 3 / 8, "nearest_name": 1 / 2}
     10.2 | torch.tensor(BEST)
     10.2 | "{}-{}".format(*BEST)
-    10.2 | HEADS[1]
+    10.2 | (1, 7)
     10.3 | by_cat
     10.3 | by_view
-    10.4 | by_multi_dot
-    10.4 | by_numpy
+    10.4 | (lambda row, names: row[names].sum(), "c")
+    10.4 | (lambda row, names: float(row[names].sum() > row[0]), "(C)")
+    10.4 | [lambda row, names: max(row.tolist()) in row[names].tolist(), " c "]
+    10.4 | (lambda row, names: any(row[name] > 1 / 3 for name in names), "c")
 """
 WRONG = r"""
     10.1 | right[::-1] | The two are swapped: the fixed
@@ -69,6 +57,8 @@ WRONG = r"""
     10.2 | WORST | another head does better
     10.2 | SEVENTH | of the 48 `possessives`
     10.2 | BEST[::-1] | The two are swapped
+    10.2 | (3, 4) | leads clearly
+    10.2 | HEADS[1] | leads clearly
     10.2 | (99, 0) | does not exist
     10.3 | (head + 1) * D] = columns => (head + 1) * D] = 0 | The head's numbers are zeros. Write
     10.3 | context[..., head * D : (head + 1) * D] = columns => pass | Nothing is replaced
@@ -91,8 +81,14 @@ WRONG = r"""
     10.3 | silence | series' own silence
     10.3 | inputs[0].clone() => inputs.clone() | the context is inputs[0]
     10.3 | columns.size(-1) => len(columns) | D is columns.size(-1)
-    10.4 | rollout | series' own rollout
-    10.4 | lambda weights, residual: rollout(weights, residual) | series' own `rollout`
-    10.4 | lambda weights, residual: weights.mean(dim=1) | one by one
-    10.4 | lambda weights, residual: None | returns None
+    10.4 | row.argmax() in names => row[1:-1].argmax() + 1 in names | so the title stands
+    10.4 | row.argmax() in names => row[names].sum() / row[1:-1].sum() | so the title stands
+    10.4 | row.argmax() in names => any(place in names for place in row.topk(2).indices) | so the title stands
+    10.4 | row.argmax() in names => 1 - row[0] | doesn't say more for names
+    10.4 | row.argmax() in names => row.argmax() not in names | doesn't say more for names
+    10.4 | row.argmax() in names => 2 * row[names].sum() | Return True, False, or a number
+    10.4 | title = "c" => title = "a" | fewer than half
+    10.4 | title = "c" => title = "b" | as well
+    10.4 | title = "c" => title = "d" | one of the letters
+    10.4 | right[0] | Give two things
 """
