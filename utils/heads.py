@@ -60,7 +60,7 @@ def rollout(weights: Tensor, residual: float) -> Tensor:
     """Return attention rollout (S, S) of the weights (L, A, S, S): row i, column j: how much of token j is in i?
 
     Each layer is the mean of its heads, and `residual` is the share that a token keeps of its own vector, 0.5 in the
-    paper (Abnar and Zuidema 2020). Built in notebook 10, section “Which words move a vector?”.
+    paper (Abnar and Zuidema 2020). Built in notebook 10, section “Which picture would you trust?”.
     """
     itself = torch.eye(weights.size(-1), dtype=weights.dtype, device=weights.device)
     flow = itself
