@@ -15,6 +15,7 @@ from exercises.grading import grade
 from exercises.grading.report import LMS_NAMES, importable, report, write_canvas, write_csv, write_letters, write_moodle
 from exercises.hints import hint
 from utils.support.characters import replace_unprintable
+from utils.support.command_line import Parser
 
 NOT_DONE = """
 "Same as" reports equal code, which can be honest; nothing detects deliberate cheating. Hand-ins run with your
@@ -38,7 +39,7 @@ def name_and_number(text: str) -> tuple[str, str]:
 
 def read_options() -> argparse.Namespace:
     """Return the options of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m exercises", description=__doc__ + NOT_DONE, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)

@@ -3,7 +3,6 @@
 What a cell with `reveal` prints and draws is saved in the `<details>` after it, for readers who guess nothing.
 """
 
-import argparse
 import ast
 import base64
 import copy
@@ -21,6 +20,7 @@ from traitlets.config import Config
 
 from publish import marks
 from publish.screenshots import add_screenshots, reduce_colours
+from utils.support.command_line import Parser
 from utils.support.files import write_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -396,7 +396,7 @@ def sync(path: Path, write: bool = True) -> bool:
 
 def main() -> str | None:
     """Run a command on the given notebooks, or on all; return an error message or None."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("command", choices=["execute", "sync"])
     parser.add_argument("names", nargs="*", help="beginnings of file names, such as 03")
     parser.add_argument("--check", action="store_true", help="sync: change nothing, fail if a notebook is out of date")

@@ -1,6 +1,5 @@
 """Make reveal.js slides of notebooks with nbconvert, following the slide types and tags of their cells."""
 
-import argparse
 import html
 import re
 import shutil
@@ -30,6 +29,7 @@ from publish.notebooks import (
 from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, units
 from publish.website import BUILD, HEADING, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
+from utils.support.command_line import Parser
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
@@ -312,7 +312,7 @@ def write_deck(notebook, folder: Path, copy: Path) -> Path:
 
 def main() -> str | None:
     """Make the slides of the given notebooks; return an error message or None."""
-    parser = argparse.ArgumentParser(prog="python -m publish.slides", description=__doc__)
+    parser = Parser(prog="python -m publish.slides", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="03", help="the number of a notebook, or evening")
     parser.add_argument("--by", default="", metavar="'Ada Berg, 1 December'", help="a line for the first slide")
     parser.add_argument("--own", type=Path, metavar="FILE", help="slides of your own, in Markdown, with --- between")

@@ -5,7 +5,6 @@ out, and nothing at all if an exercise has an answer. The checks of the exercise
 contains some answers.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ import nbformat
 
 from publish import badges, marks
 from publish.notebooks import NO_GUESS, OUR_VERSION_BLOCK, is_our_version, save
+from utils.support.command_line import Parser
 from utils.support.files import replacement, write_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -175,7 +175,7 @@ def without_solutions(notebook, name: str, own_files):
 
 def main() -> str | None:
     """Write the copy, or the list of files that it takes; return an error message or None."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "student")
     parser.add_argument("--assistant", action="store_true", help="leave Colab's assistant on, which writes code")
     parser.add_argument("--list", action="store_true", help=f"write {OWN_FILES} from git instead, at a release")

@@ -17,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
+from utils.support.command_line import Parser
 from utils.tokenization import WordPieceTokenizer
 
 MIN_SECRET = 12  # characters, so that nobody finds the secret by trial from a page
@@ -192,7 +193,7 @@ def defences(names: Sequence[str], secret: str) -> str:
 
 def main() -> None:
     """Print a page."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m publish.variants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("kind", choices=["paper", "written", "defence", "exam"])

@@ -2,7 +2,8 @@
 
 `python scripts/fine_tune.py --epochs 3 --save FOLDER` trains on the reviews.
 `--data FILE --text COLUMN --label COLUMN` trains on your own texts, from a CSV file, a tab-separated table or JSON
-Lines, with one class per distinct label. A small table is repeated for about 100 steps.
+Lines, with one class per distinct label. A small table is repeated for about 100 steps. With `--text` twice, as in
+`--text premise --text hypothesis`, it trains on pairs of texts.
 `--tokens FILE` trains on words, from CSV or CoNLL-2003: a word and its label in each row, no header, and an empty row
 between texts (notebook 15).
 
@@ -32,7 +33,7 @@ from utils.support.batches import evaluation_mode, sorted_batches
 from utils.support.checkpoint import CONFIG, Checkpoint
 from utils.support.checks import check_size
 from utils.support.datasets import SENTIMENTS, Examples, reviews
-from utils.support.labelled_texts import doubts_about, read_labelled, spelled_alike
+from utils.support.labelled_texts import missing_note, odd_names, parts_of, read_labelled
 from utils.support.labelled_words import read_words
 from utils.support.saving import SavedModel
 from utils.support.scores import Score, is_outside, score_classes, score_spans, spans
@@ -60,19 +61,9 @@ class TextLabels:
         if options.data is None:
             splits, self.names, self.notes = reviews(), SENTIMENTS, []
         else:
-            own = read_labelled(options.data, options.text, options.label)
+            own = read_labelled(options.data, options.text or "text", options.label)
             splits, self.names, self.notes = own[:3], own.names, [f"Read {own.rows:,} rows."]
-            if own.multiline_rows:
-                self.notes += [f"Rows that span several lines: {own.multiline_rows}. Look for a stray quotation mark."]
-            if own.contradicted:
-                self.notes += [f"Texts with two labels or more: {own.contradicted}. The first label of each is used."]
-            if own.rewritten:
-                pairs = ", ".join(f"{old} as {new}" for old, new in own.rewritten.items())
-                self.notes += [f"Labels read as integers: {pairs}"]
-            if own.missing:
-                counts = ", ".join(f"{word} ({count})" for word, count in own.missing.items())
-                self.notes += [f"Cells that look like missing values, but are used: {counts}"]
-            self.notes += doubts_about(self.names)
+            self.notes += own.notes()
         self.splits = [split[: options.limit] for split in splits]
         self.notes += describe_data(self.splits, self.names, (label for split in self.splits for label in split.labels))
 
@@ -85,7 +76,7 @@ class TextLabels:
         longest, truncated = model.config.max_position_embeddings, 0
         for split, rows in zip(splits, self.rows, strict=True):
             full = (text for text, ids in zip(split.texts, rows, strict=True) if len(ids) == longest)
-            truncated += sum(len(tokenizer.encode(text)) > longest for text in full)
+            truncated += sum(len(tokenizer.encode(*parts_of(text))) > longest for text in full)
         if truncated:
             self.notes.append(f"Texts longer than {longest} tokens, which are truncated: {truncated}")
 
@@ -118,7 +109,7 @@ class WordLabels:
         self.notes = [f"Read {own.words:,} words{source} in {own.texts:,} texts."]
         if own.contradicted:
             self.notes += [f"Texts with different labels: {own.contradicted}. The first labels of each are used."]
-        self.notes += spelled_alike(self.names)
+        self.notes += odd_names(self.names) + missing_note("Labels", own.missing)
         labels = (label for split in self.splits for _, found in split for label in found)
         self.notes += describe_data(self.splits, self.names, labels)
 
@@ -190,7 +181,8 @@ def build_parser() -> argparse.ArgumentParser:
     data = parser.add_mutually_exclusive_group()
     data.add_argument("--data", metavar="FILE", help="your own texts, as CSV or JSON Lines (default: the reviews)")
     data.add_argument("--tokens", metavar="FILE", help="your own words with labels, as CSV or CoNLL-2003")
-    parser.add_argument("--text", default="text", help="column with the texts (default: %(default)s)")
+    texts = 'column with the texts (default: "text"); give it twice for pairs of texts'
+    parser.add_argument("--text", action="append", metavar="COLUMN", help=texts)
     parser.add_argument("--label", default="label", help="column with the labels (default: %(default)s)")
     parser.add_argument("--checkpoint", help="local folder or name on the Hub (default: the embedded checkpoint)")
     parser.add_argument("--epochs", type=int, help=f"0 only evaluates (default: 2, or up to {FEW_STEPS} steps)")

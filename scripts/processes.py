@@ -10,12 +10,13 @@ from torch import Tensor
 
 from utils.support.characters import replace_unprintable
 from utils.support.checks import check_between, check_size
+from utils.support.command_line import Parser
 
 
 def new_parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser with the options that all programs have; the description keeps its lines."""
     replace_unprintable()
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limit", type=int, metavar="N", help="use only the first N texts")
     parser.add_argument("--cpu", action="store_true", help="use the CPU even if a GPU is available")
     return parser

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.support.batches import device_of, evaluation_mode, split_into_chunks
 from utils.support.characters import CJK_RANGES, drop_surrogates, in_ranges
-from utils.support.checks import SPECIAL_TOKENS, check_settings, check_size, check_texts, each_text
+from utils.support.checks import SPECIAL_TOKENS, as_texts, check_settings, check_size, each_text
 from utils.tokenization import WordPieceTokenizer, pre_tokenize
 from utils.training import Evaluation, loss_sums, summarize
 
@@ -93,7 +93,7 @@ def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) 
     A [SEP] also separates two texts. The incomplete row at the end is dropped. ValueError if there is no complete row.
     Built in notebook 11, section “Hide words”.
     """
-    check_texts(texts)
+    texts = as_texts(texts)
     check_size("length", length, minimum=3)
     fast = BertWordPieceTokenizer(tokenizer.vocab, lowercase=tokenizer.lowercase)
     cls_id, sep_id, room = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"], length - 2

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 from utils.support.batches import collate, device_of, evaluation_mode, full_batches, model_ids
-from utils.support.checks import check_texts
+from utils.support.checks import as_texts
 from utils.support.products import with_fast_products
 from utils.support.sentence_settings import sentence_length
 from utils.support.vectors import as_queries, as_vectors, check_graph, check_inner_product, check_states, import_faiss
@@ -75,8 +75,7 @@ def bm25(queries: Sequence[str], texts: Sequence[str], tokenizer, k1: float = 1.
     Built in notebook 09, section “How often does it find the right one?”. Robertson and Zaragoza 2009, section 3.4. A
     token counts more if few texts have it. Each repetition in a text counts less (`k1`), and less in a long one (`b`).
     """
-    check_texts(queries)
-    check_texts(texts)
+    queries, texts = as_texts(queries), as_texts(texts)
     wanted, ids = ([tokenizer.encode(text, add_special_tokens=False) for text in each] for each in (queries, texts))
     used, places = torch.tensor([token for row in wanted for token in row]).long().unique(return_inverse=True)  # (U,)
     counts = [torch.bincount(torch.tensor(row).long(), minlength=len(tokenizer.vocab))[used] for row in ids]

@@ -8,6 +8,7 @@ from transformers.utils import logging
 
 from utils.support.characters import replace_unprintable
 from utils.support.checkpoint import checkpoint_folder, load_official, load_official_tokenizer
+from utils.support.command_line import Parser
 from utils.support.files import write_file
 from views.any_model import family_of, has_two_sides
 from views.draw import head_view, model_view, neuron_view
@@ -39,7 +40,7 @@ SETTINGS = {
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser, with a sub-command for each view."""
-    parser = argparse.ArgumentParser("python -m views", description="Draw the attention of a model on a text.")
+    parser = Parser("python -m views", description="Draw the attention of a model on a text.")
     commands = parser.add_subparsers(dest="view", metavar="VIEW", help=f"{', '.join(VIEWS)}; default: head")
     for view, options in OPTIONS.items():
         command = commands.add_parser(view, description=f"Draw the {view} view.")

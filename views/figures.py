@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from utils.support.characters import CJK_RANGES, EARLIER_CATEGORY, LATER_CHARACTERS
-from utils.support.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
+from utils.support.checks import SPECIAL_TOKENS, as_texts, check_between, check_size
 from utils.support.vocabulary import read_vocabulary
 from utils.tokenization import (
     MAX_CHARACTERS_PER_WORD,
@@ -248,7 +248,7 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
     at most `steps` merges. ValueError for texts without such words or of more than 2,000 characters in total, and for
     `steps` outside 1 to 60; TypeError unless `texts` is a list of strings.
     """
-    check_texts(texts)
+    texts = as_texts(texts)
     check_size("steps", steps, 1, 60)
     text = "\n".join(texts)
     if len(text) > 2000:

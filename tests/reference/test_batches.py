@@ -41,6 +41,29 @@ def test_model_ids_are_truncated_to_positions():
         model_ids([text], model, tiny_tokenizer(), 2)
 
 
+def test_pairs_have_the_ids_and_segments_of_the_official_tokenizer(tokenizer, official_tokenizer):
+    pairs = [("A fine film!", "naïve [SEP] words"), ("a b " * 300, "c " * 300), ("a " * 600, "b")]
+    for limit in (512, 20, 6):
+        official = official_tokenizer(
+            *zip(*pairs, strict=True), padding=True, truncation=True, max_length=limit, return_tensors="pt"
+        )
+        for each in (tokenizer, official_tokenizer):
+            found = collate(token_ids(pairs, each, limit))
+            assert {name: torch.equal(found[name], official[name]) for name in found} == dict.fromkeys(found, True)
+
+
+@pytest.mark.parametrize(("texts", "settings", "error", "words"), [
+    ([("a", "b"), "c"], {}, TypeError, "text 1 must be a pair of strings, as others are, got 'c'"),
+    ([("a", "b", "c")], {}, TypeError, r"text 0 must be a pair of strings, as others are, got \('a', 'b', 'c'\)"),
+    ([("a", "b"), ("c", " ")], {}, ValueError, "text 1 is empty"),
+    ([("a", "b")], {"type_vocab_size": 1}, ValueError, "pairs of texts need two segments, but type_vocab_size=1"),
+])  # fmt: skip
+def test_unsuitable_pairs_are_refused(texts, settings, error, words):
+    model = TransformerForSequenceClassification(BertConfig(**TINY | settings))
+    with pytest.raises(error, match=words):
+        predict(model, tiny_tokenizer(), texts)
+
+
 # Batches
 
 

@@ -204,8 +204,50 @@ def test_missing_values_are_refused_or_counted(tmp_path):
             read_labelled(path)
         with pytest.raises(ValueError, match=r"line 13 has null as 'text'"):
             list(read_texts([path]))
-    table = [f"{row['text']},{row['label']}" for row in rows] + ["NaN,a", "None,b", "Anna,b"]
-    assert read_labelled(own_csv(tmp_path, table)).missing == {"NaN": 1, "None": 1}
+    spellings = [
+        "NaN",
+        "None",
+        "NA",
+        "\\N",
+        "NaT",
+        "#VALUE!",
+        "(null)",
+        "n.a.",
+        "nil",
+        "-nan",
+        "1.#IND",
+        ".",
+        "?",
+        "<NA>",
+    ]
+    table = [f"{row['text']},{row['label']}" for row in rows] + [f"{each},a" for each in (*spellings, "Nat", "Nan Lee")]
+    for mark in ",;\t":
+        found = read_labelled(own_csv(tmp_path, [row.replace(",", mark) for row in table], f"text{mark}label"))
+        assert found.missing == dict.fromkeys([*spellings, "Nat"], 1)
+        assert "look like missing values, but are used: NaN (1), None (1), NA (1), " in found.notes()[0]
+    words = read_words(words_file(tmp_path, [*PEOPLE, "it NA", "", "is NA"]))
+    assert words.missing == {"NA": 2}
+
+
+@pytest.mark.parametrize(("label", "words"), [
+    ("['pos']", "look like values printed by Python. Write the class alone."),
+    ("b'pos'", "look like values printed by Python"), ("tensor(1)", "look like values printed by Python"),
+    ("{'a': 1}", "look like values printed by Python"), ("[1]", "look like values printed by Python"),
+    ("-999", "often marks a text without a label"), ("(none of these)", None), ("1.5 (a)", None),
+])  # fmt: skip
+def test_odd_labels_are_reported(label, words):
+    assert [words in line for line in doubts_about([label, "x"])] == [True] * (words is not None)
+
+
+def test_pairs_are_read_once_and_counted(tmp_path):
+    pairs = [f"a {n % 9};b {n};{'xy'[n % 2]}" for n in range(40)]
+    path = own_csv(tmp_path, [*pairs, "a  1;b 1;x", "A 1;b 1;y"], "first;second;label")
+    own = read_labelled(path, ("first", "second"))
+    read = [pair for part in own[:3] for pair in part.texts]
+    assert sorted(read) == sorted({tuple(row.split(";")[:2]) for row in pairs} | {("A 1", "b 1")})
+    assert (own.rows, own.contradicted) == (42, 1)
+    assert [part for part in own[:3] if {("a 1", "b 1"), ("A 1", "b 1")} <= {*part.texts}]
+    assert own.notes()[-1].startswith("Pairs for the test, 4, with a text that training has in another pair: 4")
 
 
 def test_half_an_emoji_is_left_out(tmp_path):

@@ -19,6 +19,7 @@ from utils.support.labelled_texts import sorted_names
 from utils.support.labelled_words import read_words
 from utils.token_labels import TransformerForTokenClassification, predict_labels
 from utils.training import fine_tune as learn
+from utils.training import predict
 
 ROWS = [f"{letter} {number},{'pos' if letter == 'p' else 'neg'}" for letter in "np" for number in range(30)]
 
@@ -246,13 +247,22 @@ def test_result_is_compared_with_guessing(tmp_path, own, run):
         (["--limit", -20], "--limit must be a positive integer, got -20"),
         (["--limit", 0], "--limit must be a positive integer, got 0"),
         (["--seed", -1], "--seed must be an integer from 0"),
+        (["--text", "a", "--text", "a"], "the texts are in a, a: name one column of"),
+        (["--text", "a", "--text", "b", "--text", "c"], "the texts are in a, b, c: name one column of"),
         *((["--learning-rate", rate], f"--learning-rate must be between 0 and 1, got {rate}") for rate in (0.0, "nan")),
         (["--data", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--checkpoint", "no/model/here"], '"no/model/here" is not a local folder'),
     ],
 )
-def test_invalid_options_end_with_message(refused, options, words):
-    assert words in refused(*options)
+def test_invalid_options_end_with_message(own, refused, options, words):
+    assert words in refused(*["--data", own] * ("--text" in options), *options)
+
+
+@pytest.mark.parametrize("option", ["--seed", "--label", "--data", "--epochs"])
+def test_option_that_is_given_twice_is_refused(own, run, capsys, option):
+    with pytest.raises(SystemExit):
+        run(*[option, 0, option, 1])
+    assert f"{option} is given twice: give it once" in capsys.readouterr().err
 
 
 def test_foreign_save_folder_raises_before_training(tmp_path, own, refused, monkeypatch):
@@ -372,10 +382,28 @@ def test_model_is_kept_elsewhere_if_it_cannot_be_saved_after_the_training(tmp_pa
     assert TransformerForSequenceClassification.from_checkpoint(kept).config.num_labels == 2
 
 
-# Words
-
-
 LEARN = ["--epochs", 25, "--batch-size", 8, "--learning-rate", 2e-2]
+
+
+@pytest.mark.long
+def test_pairs_are_learned_and_read_by_pipeline(tmp_path, tiny, run):
+    """The label is the first text's letter, in pairs that have the same words in both orders."""
+    pairs = [(f"{a} {number}", f"{b} {number}") for number in range(30) for a, b in ("pn", "np")]
+    rows = [f"{first},{second},{first[0]}" for first, second in pairs]
+    (tmp_path / "pairs.csv").write_text("\n".join(["premise,hypothesis,label", *rows]), "utf-8")
+    data = ["--data", tmp_path / "pairs.csv", "--text", "premise", "--text", "hypothesis"]
+    printed = run(*data, "--checkpoint", tiny, *LEARN, "--save", tmp_path / "saved")
+    assert "Pairs for the test, 6, with a text that training has in another pair: 2\n" in printed
+    assert "Test accuracy 100.0% of 6 texts" in printed
+    model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "saved")
+    ours = predict(model, tiny_tokenizer(), pairs)
+    read = pipeline("text-classification", str(tmp_path / "saved"))
+    for theirs, label, probabilities in zip(read([{"text": a, "text_pair": b} for a, b in pairs]), *ours, strict=True):
+        assert theirs["label"] == model.config.id2label[int(label)]
+        assert theirs["score"] == pytest.approx(float(probabilities[label]), abs=1e-6)
+
+
+# Words
 
 
 @pytest.mark.long

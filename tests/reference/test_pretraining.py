@@ -288,7 +288,8 @@ def test_write_rows_equals_fill_rows(tmp_path):
 def own_command(folder: Path, data: list[Path], monkeypatch, *options: str) -> None:
     """Run the program with rounds of two steps on text files."""
     monkeypatch.setattr(pretrain, "ROUND", 2)
-    sizes = ["--layers", "1", "--heads", "2", "--hidden", "8", "--positions", "16", "--vocabulary", "80"]
+    sizes = ["--layers", "1", "--heads", "2", "--hidden", "8", "--positions", "16"]
+    sizes += ["--vocabulary", "80"] * ("--vocabulary" not in options)
     command = ["pretrain.py", str(folder), "--cpu", *sizes, "--steps", "4", "--batch-size", "4", *options]
     monkeypatch.setattr(sys, "argv", [*command, "--data", *map(str, data)])
     pretrain.main()

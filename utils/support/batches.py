@@ -8,30 +8,58 @@ from threading import RLock
 import torch
 from torch import Tensor, nn
 
-from utils.support.checks import check_max_length, check_settings, check_texts, check_tokenizer
+from utils.support.checks import as_list, as_pairs, as_texts, check_max_length, check_settings, check_tokenizer
 
 CHANGING = RLock()  # held by the thread that changes models for a while, such as their mode
 
 
-def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int]]:
-    """Return each text as ids from [CLS] to [SEP], cut to `max_length`, by our tokenizer or an official one."""
-    check_texts(texts)
-    check_max_length(max_length, special=2, text=1)
-    if hasattr(tokenizer, "segments"):  # a WordPieceTokenizer
-        return [tokenizer.segments(text, None, max_length)[0] for text in texts]
-    return tokenizer(list(texts), padding=False, truncation=True, max_length=max_length)["input_ids"]
+Texts = Iterable[str] | Iterable[tuple[str, str]]  # single texts or pairs of texts
 
 
-def model_ids(texts: Sequence[str], model: nn.Module, tokenizer, max_length: int | None = None) -> list[list[int]]:
-    """Return each text as ids, cut to `max_length` and to the number of positions of the model.
+class PairIds(list):
+    """The ids of a pair, [CLS] first [SEP] second [SEP], of which the first `boundary` belong to segment 0."""
 
-    ValueError for a `max_length` without room for a word, and for a tokenizer of another model.
+    def __init__(self, ids: Iterable[int], boundary: int):
+        super().__init__(ids)
+        self.boundary = boundary
+
+
+def token_ids(texts: Texts, tokenizer, max_length: int) -> list[list[int]]:
+    """Return each text or pair as ids from [CLS] to [SEP], cut to `max_length`, by our tokenizer or an official one."""
+    texts = as_list("texts", texts)
+    if not any(isinstance(text, tuple) for text in texts):
+        check_max_length(max_length, special=2, text=1)
+        texts = as_texts(texts)
+        if hasattr(tokenizer, "segments"):  # a WordPieceTokenizer
+            return [tokenizer.segments(text, None, max_length)[0] for text in texts]
+        return tokenizer(texts, padding=False, truncation=True, max_length=max_length)["input_ids"]
+    check_max_length(max_length, special=3, text=2)
+    for number, pair in enumerate(texts):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"text {number} must be a pair of strings, as others are, got {pair!r:.80}")
+    columns = [as_texts(column) for column in zip(*texts, strict=True)]
+    if hasattr(tokenizer, "segments"):
+        segments = (tokenizer.segments(*pair, max_length) for pair in as_pairs(*columns))
+        return [PairIds([*first, *second], len(first)) for first, second in segments]
+    found = tokenizer(*columns, padding=False, truncation=True, max_length=max_length)
+    rows = zip(found["input_ids"], found["token_type_ids"], strict=True)
+    return [PairIds(ids, segments.count(0)) for ids, segments in rows]
+
+
+def model_ids(texts: Texts, model: nn.Module, tokenizer, max_length: int | None = None) -> list[list[int]]:
+    """Return each text or pair as ids, cut to `max_length` and to the number of positions of the model.
+
+    ValueError for a `max_length` without room for a word, for a tokenizer of another model, and for pairs that the
+    model cannot tell apart.
     """
     check_tokenizer(tokenizer, model.config.vocab_size)
     positions = model.config.max_position_embeddings
     max_length = positions if max_length is None else max_length
     check_max_length(max_length, special=2, text=1)
-    return token_ids(texts, tokenizer, min(max_length, positions))
+    rows = token_ids(texts, tokenizer, min(max_length, positions))
+    if isinstance(rows[0], PairIds) and model.config.type_vocab_size < 2:
+        raise ValueError("pairs of texts need two segments, but type_vocab_size=1: use a checkpoint that has both")
+    return rows
 
 
 def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> dict[str, Tensor]:
@@ -39,7 +67,11 @@ def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> di
     S = max(map(len, rows))
     ids = torch.tensor([row + [0] * (S - len(row)) for row in rows], device=device)  # any id works: it is masked
     mask = torch.tensor([[1] * len(row) + [0] * (S - len(row)) for row in rows], device=device)
-    return {"input_ids": ids, "token_type_ids": torch.zeros_like(ids), "attention_mask": mask}
+    types = torch.zeros_like(ids)
+    if isinstance(rows[0], PairIds):
+        segments = ([0] * row.boundary + [1] * (len(row) - row.boundary) + [0] * (S - len(row)) for row in rows)
+        types = torch.tensor([*segments], device=device)
+    return {"input_ids": ids, "token_type_ids": types, "attention_mask": mask}
 
 
 def sorted_batches(

@@ -9,7 +9,7 @@ import inspect
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from numbers import Integral, Real
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -354,25 +354,41 @@ def check_string(text) -> None:
         raise ValueError(f"text has {len(text):,} characters: split it into parts of at most {MAX_CHARACTERS:,}")
 
 
-def check_texts(texts: Sequence[str]) -> None:
-    """Raise TypeError unless this is a list of strings, and ValueError for an empty list or text."""
-    if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise TypeError(f"texts must be a list of strings, got {type(texts).__name__}: wrap one text in a list")
+def check_listed(name: str, values) -> None:
+    """Raise TypeError unless these are the values of a list, an array, a Series of pandas or a stream.
+
+    Texts, dictionaries, sets and tables can be iterated, too, but not in the order or by the rows that are meant.
+    """
+    is_other = isinstance(values, (str, bytes, Mapping, Set)) or hasattr(values, "columns")
+    if is_other or not isinstance(values, Iterable):
+        remedy = "wrap one text in a list" if isinstance(values, str) else "pass a list, or one column of a table"
+        raise TypeError(f"{name} must be a list, got {type(values).__name__}: {remedy}")
+
+
+def as_list(name: str, values: Iterable) -> list:
+    """Return the values that `check_listed` accepts as a list."""
+    check_listed(name, values)
+    return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def as_texts(texts: Iterable[str]) -> list[str]:
+    """Return a list of strings; TypeError for anything but strings, ValueError for no text and for an empty one."""
+    texts = as_list("texts", texts)
     if not texts:
-        raise ValueError("got an empty list: pass at least one text")
+        raise ValueError("got no texts: pass a list, or a stream that has not been read before")
     for number, text in enumerate(each_text(texts)):
         if not text.strip():
             raise ValueError(f"text {number} is empty: leave it out")
+    return texts
 
 
 def each_text(texts: Iterable[str]) -> Iterator[str]:
     """Yield the texts of a list or stream; TypeError for anything else, ValueError for no texts."""
-    if isinstance(texts, (str, Mapping)) or not isinstance(texts, Iterable):
-        raise TypeError(f"texts must be a list or stream of strings, got {type(texts).__name__}")
+    check_listed("texts", texts)
     number = -1
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"text {number} must be a string, got {type(text).__name__}")
+            raise TypeError(f"text {number} must be a string, got {type(text).__name__}: convert it, or leave it out")
         yield text
     if number < 0:
         raise ValueError("got no texts: pass a list, or a stream that has not been read before")
@@ -380,11 +396,8 @@ def each_text(texts: Iterable[str]) -> Iterator[str]:
 
 def as_pairs(texts, pairs) -> list[tuple]:
     """Return (text, pair) for one text or each of a list, with None without pairs; ValueError for unequal counts."""
-    texts, pairs = ([item] if isinstance(item, str) else item for item in (texts, pairs))
-    for name, given in (("texts", texts), ("pairs", texts if pairs is None else pairs)):
-        if not isinstance(given, (list, tuple)):
-            raise TypeError(f"{name} must be a string or a list of strings, got {type(given).__name__}")
-    pairs = [None] * len(texts) if pairs is None else pairs
+    texts = [texts] if isinstance(texts, str) else as_list("texts", texts)
+    pairs = [None] * len(texts) if pairs is None else [pairs] if isinstance(pairs, str) else as_list("pairs", pairs)
     if not texts or len(texts) != len(pairs):
         raise ValueError(
             f"got {len(texts)} texts but {len(pairs)} pairs: pass at least one text, and one pair per text"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from utils.support.checks import as_list
 from utils.support.packages import package_folder
 from utils.support.tables import check_columns, check_filled, plain_file, read_csv, read_table
 
@@ -27,12 +28,14 @@ COMPANY_COLUMNS = {  # what a column may be called, in lower case and with space
 
 @dataclass(frozen=True)
 class Examples:
-    """Texts and their classes, from 0; `examples[:100]` are the first hundred."""
+    """Texts, or pairs of texts, and their classes, from 0; `examples[:100]` are the first hundred."""
 
-    texts: Sequence[str]
+    texts: Sequence[str] | Sequence[tuple[str, str]]
     labels: Sequence[int]
 
     def __post_init__(self):
+        for name in ("texts", "labels"):
+            object.__setattr__(self, name, as_list(name, getattr(self, name)))
         if len(self.texts) != len(self.labels):
             raise ValueError(f"got {len(self.texts)} texts but {len(self.labels)} labels: pass one label per text")
 

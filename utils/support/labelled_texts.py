@@ -3,13 +3,14 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from utils.support.datasets import DATA, Examples, text_hash
-from utils.support.tables import check_filled, count_missing, holds_json, plain_file, read_json, read_table
+from utils.support.tables import PRINTED, check_filled, count_missing, holds_json, plain_file, read_json, read_table
 
 Text = TypeVar("Text")
 SHOP_EMAILS = DATA / "shop_emails.csv"
@@ -22,7 +23,7 @@ NUMBER = re.compile(
 
 
 class SplitDataset(NamedTuple):
-    """Three parts as in `Reviews`, and the names of the classes: the label 0 is `names[0]`."""
+    """Three parts as in `Reviews`, of texts or of pairs, and the names of the classes: the label 0 is `names[0]`."""
 
     train: Examples
     validation: Examples
@@ -34,41 +35,81 @@ class SplitDataset(NamedTuple):
     rewritten: dict[str, str]  # labels such as "1.0" that are read as "1", because that is a label as well
     missing: dict[str, int]  # texts and labels such as "nan", which look like missing values, and how many there are
 
+    def notes(self) -> list[str]:
+        """Return a line for each fact that may be a mistake in the table."""
+        lines = []
+        if self.multiline_rows:
+            lines += [f"Rows that span several lines: {self.multiline_rows}. Look for a stray quotation mark."]
+        if self.contradicted:
+            lines += [f"Texts with two labels or more: {self.contradicted}. The first label of each is used."]
+        if self.rewritten:
+            pairs = ", ".join(f"{old} as {new}" for old, new in self.rewritten.items())
+            lines += [f"Labels read as integers: {pairs}"]
+        lines += missing_note("Cells", self.missing)
+        texts = [text for part in self[:3] for item in part.texts for text in parts_of(item)]
+        if len(printed := [*filter(PRINTED.fullmatch, texts)]) > len(texts) / 2:
+            lines += [f"Texts that look like values printed by Python, such as {printed[0]!r:.40}: {len(printed)}"]
+        if isinstance(self.train.texts[0], tuple):
+            known = {text for pair in self.train.texts for text in pair}
+            shared = sum(not known.isdisjoint(pair) for pair in self.test.texts)
+            lines += [f"Pairs for the test, {len(self.test)}, with a text that training has in another pair: {shared}"]
+        return lines + doubts_about(self.names)
 
-def read_labelled(path: str | Path, text: str = "text", label: str = "label", seed: int = 0) -> SplitDataset:
+
+def parts_of(item: str | tuple[str, str]) -> tuple[str, ...]:
+    """Return the text, or both texts of a pair."""
+    return (item,) if isinstance(item, str) else item
+
+
+def words_of(item: str | tuple[str, str]) -> str:
+    """Return the words of a text or pair, by which equal ones are found, with single spaces between them."""
+    return " [SEP] ".join(" ".join(text.split()) for text in parts_of(item))
+
+
+def read_labelled(
+    path: str | Path, text: str | Sequence[str] = "text", label: str = "label", seed: int = 0
+) -> SplitDataset:
     """Read the texts and labels in two columns of your own table, split into three parts; the names are sorted.
 
-    The table is CSV, separated by commas, semicolons or tabs, or JSON Lines. A tenth of each class,
-    but at least one text, goes into test, as many into validation, the rest into train. Equal texts are used once, with
-    their first label; texts that differ only in case are in one part. The split depends on the `seed`, and not on the
-    order of the rows. FileNotFoundError for a missing file; ValueError for a missing column, cell or class, and for too
-    few texts.
+    With the names of two columns as `text`, the texts are pairs. The table is CSV, separated by commas, semicolons or
+    tabs, or JSON Lines. A tenth of each class, but at least one text, goes into test, as many into validation, the rest
+    into train. Equal texts are used once, with their first label; texts that differ only in case are in one part. The
+    split depends on the `seed`, and not on the order of the rows. FileNotFoundError for a missing file; ValueError for
+    a missing column, cell or class, and for too few texts.
     """
     path = plain_file(path, "a CSV with a text and a label in each row")
-    if text == label:
-        raise ValueError(f"text and label are both {text!r}: name two columns of {path}")
+    names = (text,) if isinstance(text, str) else tuple(text)
+    columns = (*names, label)
+    if label in names:
+        raise ValueError(f"text and label are both {label!r}: name two columns of {path}")
+    if len(names) not in (1, 2) or len({*names}) < len(names):
+        raise ValueError(f"the texts are in {', '.join(names)}: name one column of {path}, or two for pairs of texts")
     remedy = "save it as CSV, UTF-8, with a header, and name its two columns as text and label (--text and --label)"
-    table = read_json(path, (text, label)) if holds_json(path) else read_table(path, (text, label), remedy)
-    check_filled(path, table, (text, label))
-    texts, labels = ([cell.strip() for cell in table[column]] for column in (text, label))
+    table = read_json(path, columns) if holds_json(path) else read_table(path, columns, remedy)
+    check_filled(path, table, columns)
+    *texts, labels = ([cell.strip() for cell in table[column]] for column in columns)
+    missing = count_missing(chain(*texts, labels))
+    texts = texts[0] if len(texts) == 1 else [*zip(*texts, strict=True)]
     rewritten = same_numbers(labels)
     labels = [rewritten.get(name, name) for name in labels]
-    pairs = zip(texts, labels, strict=True)
-    groups, contradicted = group_texts(((" ".join(item.split()), name, (item, name)) for item, name in pairs), seed)
+    items = zip(texts, labels, strict=True)
+    rows = ((words_of(item), name, (item, name)) for item, name in items)
+    groups, contradicted = group_texts(rows, seed)
     names = sorted_names({name for group in groups for _, name in group})
     counts = Counter(group[0][1] for group in groups)
     check_classes(path, label, names, counts)
-    multiline_rows = sum("\n" in item for item in texts)
+    multiline_rows = sum("\n" in "".join(parts_of(item)) for item in texts)
     parts = split_dataset(groups, counts, names)
-    missing = count_missing([*texts, *labels])
     return SplitDataset(*parts, names, len(texts), contradicted, multiline_rows, rewritten, missing)
 
 
-def read_or_example(path: str | Path, text: str = "text", label: str = "label", most: int = 300) -> SplitDataset:
+def read_or_example(
+    path: str | Path, text: str | Sequence[str] = "text", label: str = "label", most: int = 300
+) -> SplitDataset:
     """Return `read_labelled` of a reader's table or, if it cannot be read, print why and return that of SHOP_EMAILS.
 
-    Of a large table only the first `most` texts of each part are returned, and a line says so; another line names
-    each doubt about the labels.
+    Of a large table only the first `most` texts of each part are returned, and a line says so; other lines are its
+    `notes`.
     """
     try:
         own = read_labelled(path, text, label)
@@ -76,7 +117,7 @@ def read_or_example(path: str | Path, text: str = "text", label: str = "label", 
         reason = error if isinstance(path, str | Path) else f"the path must be a text, not {path!r:.60}"
         print(f"{reason}. This uses the example, {SHOP_EMAILS.name}, instead.")
         return read_labelled(SHOP_EMAILS)
-    for line in doubts_about(own.names):
+    for line in own.notes():
         print(line)
     parts = [part[:most] for part in own[:3]]
     if cut := sum(map(len, own[:3])) - sum(map(len, parts)):
@@ -117,24 +158,34 @@ def doubts_about(names: Sequence[str]) -> list[str]:
         }
         uses = Counter(part for each in parts.values() for part in each)
         several = [name for name, each in parts.items() if len(each) > 1 and all(uses[part] > 1 for part in each)]
-    for name in ("-1", "-"):  # of SNLI, in the library datasets and in its own files
-        lines += [f"The label {name} often marks a text without a label. If it does here, delete its rows."] * (
-            name in names
-        )
+    for name in filter(re.compile("-|-1|-?9{2,}").fullmatch, names):  # of SNLI and of tables of SPSS
+        lines.append(f"The label {name} often marks a text without a label. If it does here, delete its rows.")
     if several:
         lines.append(f"Labels such as {several[0]!r:.40} look like several for a text. Each combination is a class.")
-    return lines + spelled_alike(names)
+    return lines + odd_names(names)
 
 
-def spelled_alike(names: Sequence[str]) -> list[str]:
-    """Return a line with labels that differ only in case, spaces or characters that are not seen, or no line."""
-    spellings = {}
+def missing_note(what: str, counts: Mapping[str, int]) -> list[str]:
+    """Return a line with what looks like a missing value, and how often it is used, if there is any."""
+    listed = ", ".join(f"{word} ({count})" for word, count in counts.items())
+    return [f"{what} that look like missing values, but are used: {listed}"] if counts else []
+
+
+def odd_names(names: Sequence[str]) -> list[str]:
+    """Return a line for labels that look like values of Python, and one for labels that are spelled alike.
+
+    Those differ only in case, spaces or characters that are not seen.
+    """
+    lines, spellings = [], {}
+    if printed := [*filter(PRINTED.fullmatch, names)]:
+        lines.append(f"Labels such as {printed[0]!r:.40} look like values printed by Python. Write the class alone.")
     for name in names:
         letters = unicodedata.normalize("NFKC", name).casefold()
         spelling = "".join(letter for letter in letters if not re.match(r"Z|C", unicodedata.category(letter)))
         spellings.setdefault(spelling, []).append(name)
-    alike = [" and ".join(map(repr, each)) for each in spellings.values() if len(each) > 1]
-    return [f"Labels that are spelled alike, but are different classes here: {', '.join(alike[:3])}"] if alike else []
+    if alike := [" and ".join(map(repr, each)) for each in spellings.values() if len(each) > 1]:
+        lines.append(f"Labels that are spelled alike, but are different classes here: {', '.join(alike[:3])}")
+    return lines
 
 
 def group_texts(rows: Iterable[tuple[str, Hashable, Text]], seed: int) -> tuple[list[list[Text]], int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from utils.support.labelled_texts import group_texts, sorted_names
 from utils.support.scores import LABEL, kinds_of
-from utils.support.tables import holds_json, plain_file
+from utils.support.tables import count_missing, holds_json, plain_file
 
 BLANK = " \t\r\n"  # separates words; a no-break space does not
 MARKS = {"\t": "tabs", ",": "commas", ";": "semicolons", " ": "spaces"}  # between columns, the most likely first
@@ -36,6 +36,7 @@ class SplitWordDataset(NamedTuple):
     words: int  # in the file
     texts: int  # in the file, including those that occur twice
     contradicted: int  # texts that occur with several labels, of which the first are used
+    missing: dict[str, int]  # labels such as "NA", which look like missing values, and how many there are
     columns: str  # with words and labels in a file with tabs or spaces, otherwise ""
 
 
@@ -76,7 +77,8 @@ def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
         [([word for word, _ in text], [numbers[label] for _, label in text]) for text in part]
         for part in split_word_dataset(file, groups)
     ]
-    return SplitWordDataset(*parts, names, counts.total(), len(texts), contradicted, columns)
+    missing = {label: counts[label] for label in count_missing(names) if re.search(r"\w", label)}
+    return SplitWordDataset(*parts, names, counts.total(), len(texts), contradicted, missing, columns)
 
 
 def word_texts(path: Path) -> tuple[list[WordText], str]:
@@ -131,7 +133,7 @@ def without_comments(
 def word_and_label_columns(texts: Sequence[Sequence[Sequence[str]]]) -> tuple[int, int]:
     """Return the indices of the columns with words and with labels; ValueError if two could be one of them."""
     rows = [row for text in texts for row in text]
-    columns = [*zip(*(rows[1:] or rows), strict=True)]  # without a header
+    columns = [*zip(*([row for row in rows if row != rows[0]] or rows), strict=True)]  # without a header
     kinds = {index: found for index, column in enumerate(columns) if (found := kinds_of({*column}))}
     others = [index for index in range(len(columns)) if index not in kinds]
     first = word_column(columns, others) if len(columns) > 2 else min(others, default=0)
@@ -241,16 +243,21 @@ def word_and_label(word: str, label: str, line: int) -> tuple[str, str]:
 def check_words(file: str, texts: Sequence[WordText], counts: Counter) -> None:
     """Raise ValueError for fewer than two classes, for labels in the column of words, and for a header.
 
-    A header names the columns, or has the only label without a prefix such as B-.
+    A header names the columns, or has the only label without a prefix such as B-; joined files may have several.
     """
     if not counts:
         raise ValueError(f"{file} is empty: write a word and its label into each row, such as Paris,place")
-    word, label = texts[0][0]
+    label = texts[0][0][1]
     marked = set(filter(LABEL.fullmatch, counts))
-    alone = marked and counts.keys() - marked - {"O"} == {label}
-    named = WORD_COLUMN.fullmatch(word) and LABEL_COLUMN.fullmatch(label)
-    if counts[label] == 1 and (alone or named):
-        raise ValueError(f"{file} begins with a header, {word!r} and {label!r}: delete it, and begin with a word")
+    for name in sorted(counts.keys() - marked):
+        words = {word for text in texts for word, label in text if label == name}
+        named = LABEL_COLUMN.fullmatch(name) and all(map(WORD_COLUMN.fullmatch, words))
+        alone = marked and counts.keys() - marked - {"O"} == {name} and len(words) == 1
+        if named or (alone and (label == name or counts[name] > 1)):
+            where = "begins with" if label == name else "has among its words"
+            times = f" ({counts[name]} times)" if counts[name] > 1 else ""
+            remedy = "and begin with a word" if named or label == name else "or write its label with a prefix, as B-PER"
+            raise ValueError(f"{file} {where} a header, {min(words)!r} and {name!r}{times}: delete it, {remedy}")
     if wrong := [name for name in counts if re.fullmatch("[BIESLUM]-[Oo]", name)]:
         raise ValueError(f"{file} has the label {wrong[0]!r}: write the letter O, without a prefix, for words outside")
     if marked and "O" not in counts and counts.keys() != marked:

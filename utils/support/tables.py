@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 csv.field_size_limit(2**31 - 1)  # the default, which pandas uses, too, rejects texts over 131,072 characters
 TABLES = (".csv", ".tsv", ".tab")  # names of files with columns
-MISSING = ("nan", "null", "none", "n/a", "#n/a", "<na>")  # what programs write for a missing value
+# what programs write for a missing value: pandas, R, SQL, Hive, JavaScript, Excel, Windows, SAS, Weka
+MISSING = re.compile(
+    r"[(<\[{#]?[+-]?(?:nan|null|none|nil|n\.?/?a\.?|nat|undefined|missing|not available)[)>\]}!]?"
+    r"|\\N|#(?:VALUE!|REF!|DIV/0!|NAME\?|NUM!|N/A N/A)|-?1\.#(?:IND|QNAN)|[-.?_–—]{1,3}",
+    re.IGNORECASE,
+)
+# a value as Python prints it: b'text', ['text'], (3,), {'a': 1} and tensor(3)
+PRINTED = re.compile(r"""b(['"]).*\1|[\[({]\s*(?:b?['"]|-?\d).*[\])}]|[\w.]+\([^()]*\)""", re.DOTALL)
 
 # what files that hold no plain text begin with, and the remedy
 SIGNATURES = {
@@ -100,6 +107,7 @@ def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame
         raise ValueError(f"{file} cannot be read ({error}): {remedy}") from error
     table.columns = table.iloc[0].str.strip()
     check_columns(file, table, columns, remedy)
+    check_header_once(file, table.iloc[1:], columns)
     return table.iloc[1:]
 
 
@@ -135,6 +143,20 @@ def check_columns(file: Path, table: "pd.DataFrame", columns: Sequence[str], rem
             raise ValueError(f"{file} cannot be read (the header names the column {name!r} more than once): {remedy}")
 
 
+def check_header_once(file: Path, table: "pd.DataFrame", columns: Sequence[str]) -> None:
+    """Raise ValueError if a row repeats the names of these columns, in any order, as in files that were joined.
+
+    With fewer than two of these columns, a row that repeats all names of the table.
+    """
+    kept = table[[*columns]] if len(columns) > 1 else table
+    header = sorted(name.strip().casefold() for name in kept.columns)
+    rows = kept.itertuples(index=False, name=None)
+    again = [n for n, row in enumerate(rows, start=1) if sorted(cell.strip().casefold() for cell in row) == header]
+    if again:
+        rows = f"{again[0]} below the header" + f", and {len(again) - 1} more," * (len(again) > 1)
+        raise ValueError(f"{file}: row {rows} has the names of the columns again: delete such rows, as of joined files")
+
+
 def check_filled(file: Path, table: "pd.DataFrame", columns: Sequence[str]) -> None:
     """Raise ValueError if one of these columns has an empty cell."""
     for column in columns:
@@ -147,7 +169,7 @@ def check_filled(file: Path, table: "pd.DataFrame", columns: Sequence[str]) -> N
 
 def count_missing(cells: Iterable[str]) -> dict[str, int]:
     """Return how often each spelling of a missing value, such as NaN, is used as a text."""
-    return dict(Counter(cell for cell in cells if cell.casefold() in MISSING))
+    return dict(Counter(filter(MISSING.fullmatch, cells)))
 
 
 # JSON Lines
@@ -190,7 +212,9 @@ def read_json(path: Path, columns: Sequence[str]) -> "pd.DataFrame":
     """Return these fields of a JSON Lines file as a table."""
     import pandas as pd
 
-    return pd.DataFrame(json_rows(path, columns), columns=[*columns])
+    table = pd.DataFrame(json_rows(path, columns), columns=[*columns])
+    check_header_once(path, table, columns)
+    return table
 
 
 # Texts

@@ -3,6 +3,8 @@
 import math
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import torch
 from transformers import BatchEncoding, BertConfig
 
@@ -523,11 +525,22 @@ TRAINING = [
         tune(train=Examples(["a"], [0])),
         error=TypeError,
     ),
+    Good(
+        "texts and labels in columns of a table, to train",
+        lambda folder: tune(train=Examples(pd.Series(["a"], [7]), np.array([0])))(folder) is not False,
+    ),
+    Bad(
+        "labels in a set",
+        lambda _: Examples(["a"], {0}),
+        "labels must be a list, got set: pass a list, or one column of a table",
+        lambda _: Examples(["a"], [0]),
+        error=TypeError,
+    ),
     *(
         Bad(
             f"no texts as `{name}`",
             tune(**{name: Examples([], [])}),
-            "got an empty list: pass at least one text",
+            "got no texts: pass a list",
             tune(**{name: Examples(["a"], [0])}),
         )
         for name in ("train", "validation")

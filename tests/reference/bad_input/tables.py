@@ -142,6 +142,7 @@ def json_lines(label: str = "label") -> str:
     return "".join(json.dumps({"text": a, label: b, "id": 1}) + "\n" for a, b in TEXT_ROWS)
 
 
+GOOD_ROWS = "text,label\n" + "".join(f"{a},{b}\n" for a, b in TEXT_ROWS)
 TEXTS_FILE = [
     Good("a header with spaces", texts_of("own.csv", "text, label\n" + "".join(f"{a}, {b}\n" for a, b in TEXT_ROWS))),
     Good(
@@ -155,6 +156,22 @@ TEXTS_FILE = [
     Good("an index in front", texts_of("own.csv", ",text,label\n" + "".join(f"0,{a},{b}\n" for a, b in TEXT_ROWS))),
     Good("\\r as the end of a row", texts_of("own.csv", "text,label\r" + "".join(f"{a},{b}\r" for a, b in TEXT_ROWS))),
     Good("JSON Lines", texts_of("own.jsonl", json_lines())),
+    *(
+        Bad(
+            f"a header in the middle: {header}",
+            texts_of("own.csv", GOOD_ROWS.replace("d,no", f"{header}\nd,no").replace(",", mark)),
+            "row 4 below the header has the names of the columns again: delete such rows, as of joined files",
+            texts_of("own.csv", GOOD_ROWS.replace(",", mark)),
+        )
+        for header in ("text,label", "Label, Text")
+        for mark in ",;\t|"
+    ),
+    Bad(
+        "JSON Lines from tables with their headers",
+        texts_of("own.jsonl", json_lines() + '{"text": "text", "label": "label"}\n'),
+        "row 7 below the header has the names of the columns again",
+        texts_of("own.jsonl", json_lines()),
+    ),
     Bad(
         "JSON Lines without a label",
         texts_of("own.jsonl", json_lines("class")),
@@ -419,5 +436,31 @@ WORDS_FILE = [
         "(columns 1 and 4, between spaces) begins with a header, 'word' and 'ner'",
         labelled(GOOD_WORDS.replace(",", " NNP B-NP ")),
     ),
+    *(
+        Bad(
+            f"a header in the middle, {where}",
+            labelled(content.replace(",", mark)),
+            f"has among its words a header, 'Word' and 'Tag'{times}: delete it, and begin with a word",
+            labelled(GOOD_WORDS.replace(",", mark)),
+        )
+        for where, content, times in (
+            ("above a text", GOOD_WORDS.replace("\n\n", "\n\nWord,Tag\n"), " (2 times)"),
+            ("right below a text", GOOD_WORDS.replace("\n\nMo", "\nWord,Tag\nMo"), ""),
+        )
+        for mark in ",\t;"
+    ),
+    Bad(
+        "headers of any names, above labels with marks",
+        labelled("mot,nature\n" + GOOD_WORDS.replace("name", "B-name").replace("\n\n", "\n\nmot,nature\n")),
+        "begins with a header, 'mot' and 'nature' (3 times): delete it",
+        labelled(GOOD_WORDS.replace("name", "B-name")),
+    ),
+    Bad(
+        "one word whose label lacks its mark",
+        labelled(GOOD_WORDS.replace("name", "B-name") + "EU,ORG\nEU,ORG\n"),
+        "a header, 'EU' and 'ORG' (2 times): delete it, or write its label with a prefix, as B-PER",
+        labelled(GOOD_WORDS.replace("name", "B-name") + "EU,B-ORG\nEU,B-ORG\n", more("EU", "EU")),
+    ),
+    Good("the word text, whose label other words have, too", labelled(GOOD_WORDS + "text,name\n", more("text"))),
     Good("several empty rows, before and after, too", labelled("\n\n" + GOOD_WORDS.replace("\n\n", "\n\n\n") + "\n\n")),
 ]

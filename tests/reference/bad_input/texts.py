@@ -66,7 +66,7 @@ VOCABULARY = [
         Bad(
             f"texts that are {texts!r}",
             lambda _, texts=texts: tiny_tokenizer()(texts),
-            "texts must be a string or a list of strings",
+            f"texts must be a list, got {type(texts).__name__}: pass a list, or one column of a table",
             each(lambda _: tiny_tokenizer()("a"), lambda _: tiny_tokenizer()(["a"])),
             error=TypeError,
         )
@@ -75,7 +75,7 @@ VOCABULARY = [
     Bad(
         "a dictionary to learn a vocabulary from",
         lambda _: train_vocabulary({"a": 1}, 80),
-        "texts must be a list or stream of strings, got dict",
+        "texts must be a list, got dict: pass a list, or one column of a table",
         each(lambda _: train_vocabulary(["a"], 80), lambda _: train_vocabulary(iter(["a"]), 80)),
         error=TypeError,
     ),

@@ -3,6 +3,7 @@
 import math
 
 import faiss
+import numpy as np
 import pandas as pd
 import torch
 from torch.nn import functional as F
@@ -14,6 +15,7 @@ from utils.search import embed, hnsw_index, search, search_index
 
 UNIT = F.normalize(torch.randn(40, 8, generator=torch.Generator().manual_seed(0)), dim=1)
 NAN = UNIT * math.nan
+TABLE = pd.DataFrame({"text": ["a", "b"]})
 
 
 def nearest(queries=UNIT[:3], vectors=UNIT, k=2):
@@ -41,6 +43,17 @@ def distances(metric: int = faiss.METRIC_L2) -> faiss.Index:
     index = faiss.IndexFlat(8, metric)
     index.add(UNIT.numpy())
     return index
+
+
+def embed_listed(texts, expected: list[str] | None = None):
+    """Embed texts; with `expected`, whether they have the vectors of this list."""
+
+    def call(_):
+        model = encoder()
+        found = embed(texts, model, tiny_tokenizer())
+        return expected is None or torch.equal(found, embed(expected, model, tiny_tokenizer()))
+
+    return call
 
 
 FROM_EMBED = each(nearest(), lambda _: search(*[embed(["a"], encoder(), tiny_tokenizer())] * 2, 1))
@@ -119,7 +132,33 @@ VECTORS = [
     Bad(
         "no texts to embed",
         lambda _: embed([], encoder(), tiny_tokenizer()),
-        "got an empty list: pass at least one text",
-        lambda _: embed(["a"], encoder(), tiny_tokenizer()),
+        "got no texts: pass a list, or a stream that has not been read before",
+        each(embed_listed(["a"]), embed_listed(iter(["a"]))),
+    ),
+    *(
+        Good(f"{type(texts).__name__} of texts", embed_listed(texts, ["a", "b c"]))
+        for texts in (pd.Series(["a", "b c"], [3, 1]), np.array(["a", "b c"]), ("a", "b c"), iter(["a", "b c"]))
+    ),
+    *(
+        Bad(
+            f"texts to embed that are {texts!r:.20}",
+            embed_listed(texts),
+            f"texts must be a list, got {type(texts).__name__}: {remedy}",
+            embed_listed(right),
+            error=TypeError,
+        )
+        for texts, remedy, right in (
+            ("a", "wrap one text in a list", ["a"]),
+            ({"a"}, "pass a list, or one column of a table", ["a"]),
+            (TABLE, "pass a list, or one column of a table", TABLE["text"]),
+            (b"a", "pass a list, or one column of a table", ["a"]),
+        )
+    ),
+    Bad(
+        "a missing text among those to embed",
+        embed_listed(pd.Series(["a", math.nan])),
+        "text 1 must be a string, got float: convert it, or leave it out",
+        each(embed_listed(pd.Series(["a", math.nan]).dropna()), embed_listed(["a", "None"])),
+        error=TypeError,
     ),
 ]
