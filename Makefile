@@ -152,17 +152,17 @@ style: $(DEV_INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m publish.notebooks sync --check
 
-# npm checks biome by the hashes of .ci/package-lock.json; biome reads its settings from biome.json. The scripts of a page are one program, so a name may be used in another file.
-BIOME := $(VENV)-biome/node_modules/.bin/biome
-biome = @if command -v $(NPM) > /dev/null; then test -x $(BIOME) || (mkdir -p $(VENV)-biome && \
-	cp .ci/package*.json $(VENV)-biome && $(NPM) ci --silent --no-audit --no-fund --prefix $(VENV)-biome); $(BIOME) $(1); \
+# npm checks biome and tsc by the hashes of .ci/package-lock.json. biome reads its settings from biome.json; tsc knows every name of the modules.
+NODE_TOOLS := $(VENV)-biome/node_modules/.bin
+with_node = @if command -v $(NPM) > /dev/null; then test -x $(NODE_TOOLS)/tsc || (mkdir -p $(VENV)-biome && \
+	cp .ci/package*.json $(VENV)-biome && $(NPM) ci --silent --no-audit --no-fund --prefix $(VENV)-biome); $(1); \
 	else echo "npm is not installed, so the JavaScript is not checked."; fi
 
 js:  ## format the JavaScript and look for mistakes in it, with biome (needs npm)
-	$(call biome,check --write .)
+	$(call with_node,$(NODE_TOOLS)/biome check --write .)
 
 lint: style  ## check style, that the notebooks contain the definitions of utils, and GitHub's files against their schemas
-	$(call biome,check .)
+	$(call with_node,$(NODE_TOOLS)/biome check . && $(NODE_TOOLS)/tsc --project .ci)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml

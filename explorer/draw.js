@@ -1,39 +1,21 @@
 // Numbers as colours: tables for tokens × tokens, canvases for rows of vectors. Both show a number on hover and focus.
-// The page's colour scales, light or dark, as [red, green, blue], from the background to the strongest colour
-function colours() {
-  const style = getComputedStyle(document.documentElement);
-  const stops = (name) =>
-    style
-      .getPropertyValue(`--scale-${name}`)
-      .trim()
-      .split(" ")
-      .map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
-  return { above: stops("above"), below: stops("below") };
-}
+// The page's colour scales, light or dark
+
+import { blend, clamp, format } from "../views/numbers.js";
+import { add, ARROWS, by, stopsOf } from "../views/elements.js";
+
+export const colours = () => ({ above: stopsOf("above"), below: stopsOf("below") });
 
 // The colour of a number on a scale from -limit to limit, as [red, green, blue]
-function colour(value, limit, palette) {
-  const stops = value < 0 ? palette.below : palette.above;
-  const place = Math.min(Math.abs(value) / limit, 1) * (stops.length - 1) || 0;
-  const [low, high, share] = [stops[Math.floor(place)], stops[Math.ceil(place)], place % 1];
-  return low.map((channel, i) => Math.round(channel + (high[i] - channel) * share));
-}
+const colour = (value, limit, palette) =>
+  blend(value < 0 ? palette.below : palette.above, Math.min(Math.abs(value) / limit, 1) || 0);
 
 const light = ([r, g, b]) =>
   [r, g, b].map((v) => (v / 255) ** 2.2).reduce((sum, v, i) => sum + v * [0.21, 0.72, 0.07][i], 0);
 const rgb = (channels) => `rgb(${channels.join(" ")})`;
-const written = (value, digits = 2) =>
-  (Number.isNaN(value) ? "–" : value.toFixed(digits)).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
-
-// Make an element with properties and children; strings become text nodes, never HTML
-function element(name, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
-}
 
 function showTip(text, { left, top, width }) {
-  const tip = document.getElementById("tip");
+  const tip = by("tip");
   tip.textContent = text;
   tip.hidden = false;
   const x = left + width / 2 - tip.offsetWidth / 2;
@@ -42,35 +24,37 @@ function showTip(text, { left, top, width }) {
 }
 
 function hideTip() {
-  document.getElementById("tip").hidden = true;
+  by("tip").hidden = true;
 }
 
 // The cell that an arrow key leads to in a grid of rows × columns; undefined for other keys
-function step(key, row, column, rows, columns) {
-  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-  const inside = (index, count) => Math.max(0, Math.min(count - 1, index));
+export function step(key, row, column, rows, columns) {
+  const inside = (index, count) => clamp(index, 0, count - 1);
   if (key === "Home") return [row, 0];
   if (key === "End") return [row, columns - 1];
-  return steps[key] && [inside(row + steps[key][0], rows), inside(column + steps[key][1], columns)];
+  const [right, down] = ARROWS[key] ?? [];
+  return ARROWS[key] && [inside(row + down, rows), inside(column + right, columns)];
 }
 
-// The colour scale below each drawing
-function scale(limit, signed, palette) {
+// Draw the colour scale below a drawing
+function drawScale(parent, limit, signed, palette) {
   const stops = Array.from({ length: 11 }, (_, i) =>
     rgb(colour(((signed ? i - 5 : i / 2) / 5) * limit, limit, palette)),
   );
-  const ramp = element("span", { className: "ramp" });
-  ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
-  return [written(signed ? -limit : 0, 1), ramp, written(limit, 1)];
+  parent.replaceChildren(format(signed ? -limit : 0, 1));
+  add(parent, "span", { class: "ramp" }).style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  parent.append(format(limit, 1));
 }
 
 // A table of tokens × tokens. `say(row, column, value)` returns the text for a cell.
-class Matrix {
+export class Matrix {
   constructor(host, caption, say, onRow) {
-    Object.assign(this, { caption, say, onRow });
-    this.table = element("table", { className: "matrix" });
-    this.scale = element("p", { className: "scale" });
-    host.append(element("h3", {}, caption), element("div", { className: "scroll" }, this.table), this.scale);
+    this.caption = caption;
+    this.say = say;
+    this.onRow = onRow;
+    add(host, "h3", {}, caption);
+    this.table = add(add(host, "div", { class: "scroll" }), "table", { class: "matrix" });
+    this.scale = add(host, "p", { class: "scale" });
     this.table.addEventListener("pointerover", (event) => this.tell(event.target));
     this.table.addEventListener("pointerleave", hideTip);
     this.table.addEventListener("focusin", (event) => this.tell(event.target));
@@ -105,18 +89,20 @@ class Matrix {
 
   rebuild(tokens) {
     this.tokens = tokens;
-    const heading = (token, scope) => element("th", { scope, title: token }, element("span", {}, token));
-    const top = element("tr", {}, element("td", {}), ...tokens.map((token) => heading(token, "col")));
-    this.cells = tokens.map((_, row) =>
-      tokens.map((__, column) => {
-        const cell = element("td", { tabIndex: row || column ? -1 : 0 });
-        Object.assign(cell.dataset, { row, column });
-        return cell;
-      }),
-    );
-    const rows = this.cells.map((cells, row) => element("tr", {}, heading(tokens[row], "row"), ...cells));
-    const caption = element("caption", { className: "unseen" }, this.caption);
-    this.table.replaceChildren(caption, element("thead", {}, top), element("tbody", {}, ...rows));
+    this.table.replaceChildren();
+    add(this.table, "caption", { class: "unseen" }, this.caption);
+    const top = add(add(this.table, "thead"), "tr"),
+      body = add(this.table, "tbody");
+    const heading = (row, token, scope) => add(add(row, "th", { scope, title: token }), "span", {}, token);
+    add(top, "td");
+    for (const token of tokens) heading(top, token, "col");
+    this.cells = tokens.map((name, row) => {
+      const line = add(body, "tr");
+      heading(line, name, "row");
+      return tokens.map((_, column) =>
+        add(line, "td", { tabindex: row || column ? -1 : 0, "data-row": row, "data-column": column }),
+      );
+    });
     this.table.classList.toggle("dense", tokens.length > 18);
   }
 
@@ -128,28 +114,33 @@ class Matrix {
       cells.forEach((cell, column) => {
         const value = values[row * tokens.length + column],
           ground = colour(value, limit, palette);
-        cell.textContent = written(value);
+        cell.textContent = format(value);
         cell.style.background = rgb(ground);
         cell.style.color = light(ground) > 0.18 ? "black" : "white";
         cell.parentElement.classList.toggle("chosen", row === chosen);
       }),
     );
-    this.scale.replaceChildren(...scale(limit, signed, palette));
+    drawScale(this.scale, limit, signed, palette);
   }
 }
 
 // Rows of vectors, one token a row, one number a column
-class Rows {
+export class Rows {
   constructor(host, caption, say, onRow) {
-    Object.assign(this, { say, onRow, row: 0, column: 0 });
-    this.labels = element("div", { className: "labels" });
-    this.canvas = element("canvas", { tabIndex: 0, ariaLabel: `${caption}. Use the arrow keys to read its numbers.` });
-    this.canvas.setAttribute("role", "application");
-    this.cursor = element("div", { className: "cursor", hidden: true });
-    this.mark = element("div", { className: "mark" });
-    const field = element("div", { className: "field" }, this.canvas, this.mark, this.cursor);
-    this.scale = element("p", { className: "scale" });
-    host.append(element("h3", {}, caption), element("div", { className: "rows" }, this.labels, field), this.scale);
+    this.say = say;
+    this.onRow = onRow;
+    this.tokens = [];
+    this.values = null;
+    this.row = this.column = this.columns = 0;
+    add(host, "h3", {}, caption);
+    const all = add(host, "div", { class: "rows" });
+    this.labels = add(all, "div", { class: "labels" });
+    const field = add(all, "div", { class: "field" }),
+      label = `${caption}. Use the arrow keys to read its numbers.`;
+    this.canvas = add(field, "canvas", { tabindex: 0, role: "application", "aria-label": label });
+    this.mark = add(field, "div", { class: "mark" });
+    this.cursor = add(field, "div", { class: "cursor", hidden: "" });
+    this.scale = add(host, "p", { class: "scale" });
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.canvas.addEventListener("focus", () => this.tell());
@@ -163,7 +154,7 @@ class Rows {
 
   point(event) {
     const box = this.canvas.getBoundingClientRect(),
-      inside = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+      inside = (share, count) => clamp(Math.floor(share * count), 0, count - 1);
     this.row = inside((event.clientY - box.top) / box.height, this.tokens.length);
     this.column = inside((event.clientX - box.left) / box.width, this.columns);
     this.tell();
@@ -176,7 +167,7 @@ class Rows {
     if (!next) return;
     [this.row, this.column] = next;
     this.tell();
-    document.getElementById("spoken").textContent = document.getElementById("tip").textContent;
+    by("spoken").textContent = by("tip").textContent;
   }
 
   tell() {
@@ -196,7 +187,7 @@ class Rows {
   }
 
   // `shares`, the weights by which the rows are mixed, are shown next to the tokens
-  draw(tokens, values, { chosen, limit = reach(values), shares }) {
+  draw(tokens, values, { chosen = undefined, limit = reach(values), shares = null }) {
     const palette = colours(),
       columns = values.length / tokens.length,
       height = 10;
@@ -217,29 +208,25 @@ class Rows {
     });
     this.canvas.getContext("2d").putImageData(picture, 0, 0);
     this.canvas.style.height = `calc(${tokens.length} * var(--row))`;
-    this.labels.replaceChildren(
-      ...tokens.map((token, row) =>
-        element(
-          "span",
-          { title: token, className: row === chosen ? "chosen" : "" },
-          shares ? `${written(shares[row])} × ${token}` : token,
-        ),
-      ),
-    );
+    this.labels.replaceChildren();
+    tokens.forEach((title, row) => {
+      const text = shares ? `${format(shares[row])} × ${title}` : title;
+      add(this.labels, "span", { title, class: row === chosen ? "chosen" : "" }, text);
+    });
     this.mark.hidden = chosen === undefined;
     this.mark.style.top = `calc(${chosen} * var(--row))`;
-    this.scale.replaceChildren(...scale(limit, true, palette));
+    drawScale(this.scale, limit, true, palette);
   }
 }
 
 // The end of the colour scale: 1 % of the numbers are larger, and get the same colour
-function reach(values) {
+export function reach(values) {
   const sorted = Float32Array.from(values, Math.abs).sort();
   return sorted[Math.floor(sorted.length * 0.99)] || 1;
 }
 
 // Draw one head's weights, or their differences, as a small picture
-function thumbnail(canvas, weights, count, palette, limit = 1) {
+export function thumbnail(canvas, weights, count, palette, limit = 1) {
   Object.assign(canvas, { width: count, height: count });
   const picture = new ImageData(count, count);
   weights.forEach((weight, i) => picture.data.set([...colour(weight, limit, palette), 255], 4 * i));

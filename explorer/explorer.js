@@ -1,41 +1,54 @@
 // The page: the text that is shown, the followed token, layer and head, and the reader's input.
-const DATA = JSON.parse(document.getElementById("data").textContent);
-const { H, L, A } = DATA.sizes,
-  D = H / A,
-  SIZES = { ...DATA.sizes, D };
-const by = (id) => document.getElementById(id);
-const followed = { ...DATA.shown };
-let wish = null, // the token that the reader chose: { word, place }, where place is its position
-  choseHead = false;
-let tour;
-const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers, DATA.saved.half) };
-let shown = SAVED;
-const TYPES = unpackNumbers({}, { types: DATA.types }).types;
 
-// The name of a token: its word, and its position if the word occurs more than once
-const placed = (row, word = shown.tokens[row]) =>
-  shown.tokens.indexOf(shown.tokens[row]) === shown.tokens.lastIndexOf(shown.tokens[row]) ? word : `${word} at ${row}`;
-const quoted = (row) => placed(row, `“${shown.tokens[row]}”`);
-const place = () => `layer ${followed.layer}, head ${followed.head}`;
-const number = (row, column, value) => `${placed(row)}, number ${column}: ${written(value, 3)}`;
+import { format } from "../views/numbers.js";
+import { add, by, set } from "../views/elements.js";
+import { headMap } from "../views/draggable/head_map.js";
+import { makeTokenizer } from "../views/draggable/tokenizer.js";
+import { followed, nameOf, page, place, quotedName, sizes } from "./state.js";
+import {
+  contextOf,
+  ofHead,
+  ofLayer,
+  packed,
+  rowOf,
+  rowsOfEmbedding,
+  scoresOf,
+  startOf,
+  turned,
+  unpackNumbers,
+  wordsOf,
+} from "./numbers.js";
+import { colours, Matrix, reach, Rows, step, thumbnail } from "./draw.js";
+import { makeModel } from "./model.js";
+import { makeTour } from "./tour.js";
+import "./theme.js";
+
+const DATA = JSON.parse(by("data").textContent);
+Object.assign(sizes, DATA.sizes, { D: DATA.sizes.H / DATA.sizes.A });
+Object.assign(followed, DATA.shown);
+page.saved = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers, DATA.saved.half) };
+page.shown = page.saved;
+page.types = unpackNumbers({}, { types: DATA.types }).types;
+
+const number = (row, column, value) => `${nameOf(row)}, number ${column}: ${format(value, 3)}`;
 const rows = (id, caption) => new Rows(by(id), caption, number, chooseToken);
 const rowsOfSum = () => {
   const { token } = followed,
-    kind = shown.types[token] ? "second sentence" : "first sentence";
-  return [`word ${quoted(token)}`, `place ${token}`, kind, "their sum"];
+    kind = page.shown.types[token] ? "second sentence" : "first sentence";
+  return [`word ${quotedName(token)}`, `place ${token}`, kind, "their sum"];
 };
 const drawings = {
   embeddings: rows("embeddings", "Embeddings"),
   scores: new Matrix(
     by("scores"),
     "Attention scores",
-    (row, column, value) => `${placed(row)} → ${placed(column)}: q · k / √${D} = ${written(value)}`,
+    (row, column, value) => `${nameOf(row)} → ${nameOf(column)}: q · k / √${sizes.D} = ${format(value)}`,
     chooseToken,
   ),
   weights: new Matrix(
     by("weights"),
     "Attention weights",
-    (row, column, value) => `${place()}: ${placed(row)} → ${placed(column)} ${written(value, 3)}`,
+    (row, column, value) => `${place()}: ${nameOf(row)} → ${nameOf(column)} ${format(value, 3)}`,
     chooseToken,
   ),
   values: rows("values", "Values v"),
@@ -46,59 +59,46 @@ const drawings = {
   three: new Rows(
     by("three"),
     "Three rows and their sum",
-    (row, column, value) => `${rowsOfSum()[row]}, number ${column}: ${written(value, 3)}`,
+    (row, column, value) => `${rowsOfSum()[row]}, number ${column}: ${format(value, 3)}`,
   ),
 };
 
-// A grid of buttons, exactly one of which is chosen; arrow keys move the choice
-function makeChoice(host, buttons, columns, choose) {
-  host.replaceChildren(...buttons);
-  host.onclick = ({ target }) =>
-    buttons.includes(target.closest("button")) && choose(buttons.indexOf(target.closest("button")));
+// The tokens as buttons, exactly one of which is chosen; arrow keys move the choice
+function fillTokens({ tokens, ids, types }) {
+  const host = by("tokens");
+  host.replaceChildren();
+  const chips = tokens.map((token, i) => {
+    const label = `${nameOf(i)}, id ${ids[i]}`,
+      kind = types[i] ? "second" : "first",
+      chip = add(host, "button", { type: "button", role: "radio", "aria-label": label, class: kind });
+    add(chip, "b", {}, token);
+    add(chip, "span", {}, ids[i]);
+    chip.addEventListener("click", () => chooseToken(i));
+    return chip;
+  });
   host.onkeydown = (event) => {
-    const at = buttons.indexOf(event.target),
-      count = Math.ceil(buttons.length / columns);
-    const next = at >= 0 && step(event.key, Math.floor(at / columns), at % columns, count, columns);
+    const next = step(event.key, 0, chips.indexOf(event.target), 1, chips.length);
     if (!next) return;
     event.preventDefault();
-    const index = next[0] * columns + next[1];
-    choose(index);
-    buttons[index].focus();
+    chooseToken(next[1]);
+    chips[next[1]].focus();
   };
 }
 
-function radio(label, ...inside) {
-  const button = element("button", { type: "button", ariaLabel: label }, ...inside);
-  button.setAttribute("role", "radio");
-  return button;
-}
-
-const headName = (i) => `layer ${Math.floor(i / A)}, head ${i % A}`;
-
-// A square for each head of each layer; choosing it follows the head. `paint` draws its picture in the page's colours
-function fillHeads(host, paint) {
-  const squares = Array.from({ length: L * A }, (_, i) => radio(headName(i), element("canvas")));
-  host.style.setProperty("--heads", A);
-  makeChoice(host, squares, A, (i) => chooseHead({ layer: Math.floor(i / A), head: i % A }));
-  const palette = colours();
-  squares.forEach((square, i) => {
-    square.title = square.ariaLabel;
-    paint(square.firstChild, i, palette);
-  });
-  const label = (text) => element("span", { ariaHidden: "true" }, String(text)); // the number of a head or a layer
-  host.prepend(label(""), ...Array.from({ length: A }, (_, head) => label(head)));
-  for (let layer = 0; layer < L; layer++) squares[layer * A].before(label(layer));
-}
-
-function mark(host, chosen) {
-  [...host.querySelectorAll("button")].forEach((button, index) => {
-    button.setAttribute("aria-checked", index === chosen);
-    button.tabIndex = index === chosen ? 0 : -1;
-  });
-}
+const range = (count) => Array.from({ length: count }, (_, i) => i);
+const heads = headMap(
+  by("heads"),
+  range(sizes.L),
+  sizes.A,
+  "radio",
+  (layer, head) => chooseHead({ layer, head }),
+  false,
+);
+for (const cell of heads.cells.flat()) add(cell, "canvas");
 
 function fillSelect(select, texts, choose) {
-  select.replaceChildren(...texts.map((text, value) => element("option", { value }, text)));
+  select.replaceChildren();
+  texts.forEach((text, value) => add(select, "option", { value }, text));
   select.onchange = () => choose(+select.value);
 }
 
@@ -110,34 +110,30 @@ function find({ word, place: old }, tokens) {
 
 // The token to follow in the next text: the reader's choice, else the token followed now, else token 2
 function keptToken(tokens) {
-  const now = { word: shown.tokens[followed.token], place: followed.token };
+  const now = { word: page.shown.tokens[followed.token], place: followed.token };
   const first = tokens.findIndex((_, i) => i > 1 && i < tokens.length - 1);
-  return (wish && find(wish, tokens)) ?? find(now, tokens) ?? Math.max(first, 0);
+  return (page.wish && find(page.wish, tokens)) ?? find(now, tokens) ?? Math.max(first, 0);
 }
 
 // Redraw everything that depends on the text, and follow `start` in it, if that is given
 function showText(next, start = {}) {
   Object.assign(followed, { token: keptToken(next.tokens) }, start);
-  shown = next;
-  const { tokens, ids, types } = shown;
-  const chips = tokens.map((token, i) => {
-    const chip = radio(`${placed(i)}, id ${ids[i]}`, element("b", {}, token), element("span", {}, String(ids[i])));
-    chip.className = types[i] ? "second" : "first";
-    return chip;
-  });
-  makeChoice(by("tokens"), chips, tokens.length, chooseToken);
-  fillHeads(by("heads"), (canvas, i, palette) =>
-    thumbnail(canvas, ofHead("attentions", Math.floor(i / A), i % A), tokens.length, palette),
+  page.shown = next;
+  const { tokens } = next,
+    palette = colours();
+  fillTokens(next);
+  heads.cells.forEach((row, layer) =>
+    row.forEach((cell, head) => thumbnail(cell.firstChild, ofHead("attentions", layer, head), tokens.length, palette)),
   );
   fillSelect(
     by("token"),
     tokens.map((token, i) => `${i} ${token}`),
     chooseToken,
   );
-  const sizes = { ...SIZES, S: tokens.length };
+  const all = { ...sizes, S: tokens.length };
   for (const shape of document.querySelectorAll("[data-shape]")) {
     const names = shape.dataset.shape.split(", ");
-    shape.textContent = `(${names.join(", ")}) = ${names.map((name) => sizes[name]).join(" × ")}`;
+    shape.textContent = `(${names.join(", ")}) = ${names.map((name) => all[name]).join(" × ")}`;
   }
   follow({});
   if (isOwn && tour.at === null) drawPicture(); // a tour keeps the picture, and so its place on the page
@@ -151,7 +147,7 @@ let isOwn = false,
 function drawPicture() {
   coming?.remove();
   const next = (coming = picture.cloneNode()),
-    { tokens, attentions } = shown,
+    { tokens, attentions } = page.shown,
     { token, layer, head } = followed;
   next.style.display = ""; // a copy of a picture that the last coming frame had hidden
   const data = JSON.parse(picture.contentDocument.getElementById("data").textContent);
@@ -167,7 +163,7 @@ function drawPicture() {
     first,
     models: false,
   };
-  next.title = `Where the tokens of “${shown.texts[0]}” look`;
+  next.title = `Where the tokens of “${page.shown.texts[0]}” look`;
   next.className = "coming";
   next.onload = () => {
     picture.remove();
@@ -183,10 +179,12 @@ function drawPicture() {
 function follow(choice) {
   Object.assign(followed, choice);
   const { token, layer, head } = followed,
-    { tokens } = shown;
+    { tokens } = page.shown;
   for (const name of ["token", "layer", "head"]) by(name).value = followed[name];
-  mark(by("tokens"), token);
-  mark(by("heads"), layer * A + head);
+  [...by("tokens").children].forEach((chip, i) =>
+    set(chip, { "aria-checked": i === token, tabindex: i === token ? 0 : -1 }),
+  );
+  heads.show(null, (one, other) => one === layer && other === head);
   for (const text of document.querySelectorAll(".where")) text.textContent = place();
   for (const text of document.querySelectorAll(".layer")) text.textContent = layer;
   const scores = scoresOf(),
@@ -203,38 +201,38 @@ function follow(choice) {
   drawings.context.draw(tokens, context, { ...options, limit });
   drawings.attended.draw(tokens, ofLayer("attended", layer), options);
   drawings.output.draw(tokens, ofLayer("hidden_states", layer + 1), options);
-  drawings.final.draw(tokens, ofLayer("hidden_states", L), options);
+  drawings.final.draw(tokens, ofLayer("hidden_states", sizes.L), options);
   tell(weights);
 }
 
 function chooseToken(token) {
-  wish = { word: shown.tokens[token], place: token };
+  page.wish = { word: page.shown.tokens[token], place: token };
   follow({ token });
 }
 
 function chooseHead(choice) {
-  choseHead = true;
+  page.choseHead = true;
   follow(choice);
 }
 
 // Put the numbers of the followed token into sentences
 function tell(weights) {
   const { token, layer } = followed,
-    row = [...rowOf(weights, token, shown.tokens.length)];
+    row = [...rowOf(weights, token, page.shown.tokens.length)];
   const order = row.map((_, i) => i).sort((a, b) => row[b] - row[a]);
   const largest = order.slice(0, 3).filter((i, rank) => rank === 0 || row[i] >= 0.01);
-  const [most, ...others] = largest.map((i) => `${quoted(i)} (${written(row[i])})`);
+  const [most, ...others] = largest.map((i) => `${quotedName(i)} (${format(row[i])})`);
   by("looks").textContent =
-    `${quoted(token)} looks most at ${most}${others.length ? `, then at ${others.join(" and ")}` : ""}.`;
-  const parts = largest.map((i) => `${written(row[i])} × the value of ${quoted(i)}`).join(" + ");
+    `${quotedName(token)} looks most at ${most}${others.length ? `, then at ${others.join(" and ")}` : ""}.`;
+  const parts = largest.map((i) => `${format(row[i])} × the value of ${quotedName(i)}`).join(" + ");
   const rest = 1 - largest.reduce((sum, i) => sum + row[i], 0);
   by("mixture").textContent =
-    `That of ${quoted(token)} is ${parts}${rest > 0.005 ? ` + ${written(rest)} of the others` : ""}.`;
-  const next = layer + 1 < L ? `It is what layer ${layer + 1} reads.` : "No layer follows.";
+    `That of ${quotedName(token)} is ${parts}${rest > 0.005 ? ` + ${format(rest)} of the others` : ""}.`;
+  const next = layer + 1 < sizes.L ? `It is what layer ${layer + 1} reads.` : "No layer follows.";
   by("onwards").textContent = next;
   by("moved").textContent =
-    `From its embedding to here, ${quoted(token)} has turned: the cosine between the two vectors is ` +
-    `${written(turned(token)[L])}.`;
+    `From its embedding to here, ${quotedName(token)} has turned: the cosine between the two vectors is ` +
+    `${format(turned(token)[sizes.L])}.`;
 }
 
 // Show a message; for a wrong input, as an error
@@ -247,8 +245,7 @@ const model = makeModel(
   by("worker").textContent,
   Object.fromEntries(Object.entries(DATA.files).map(([name, { path }]) => [name, new URL(path, location.href).href])),
 );
-let encode,
-  asked = 0;
+let encode, tour;
 let live = false; // whether the page follows the reader's typing: from the moment they load the model
 
 async function prepare() {
@@ -316,13 +313,13 @@ const reason = (error) =>
 
 // Send the text in the boxes; after a request from there, show the picture at the top, which may be out of the window
 async function send(upwards = false) {
-  const turn = ++asked,
+  const turn = ++page.asked,
     texts = [by("first").value, by("second").value];
   try {
-    const next = await through(texts, () => turn !== asked); // the reader may have gone on typing
+    const next = await through(texts, () => turn !== page.asked); // the reader may have gone on typing
     if (!next) return;
     isOwn = true;
-    showText(next, upwards && !wish && !choseHead ? startOf(next) : {});
+    showText(next, upwards && !page.wish && !page.choseHead ? startOf(next) : {});
     if (upwards && by("opening").getBoundingClientRect().top < 0) by("opening").scrollIntoView();
     say(`${next.tokens.length} tokens, computed here in ${next.seconds.toFixed(2)} s.`);
   } catch (error) {
@@ -332,29 +329,19 @@ async function send(upwards = false) {
 
 function start() {
   for (const text of document.querySelectorAll("[data-size]"))
-    text.textContent = SIZES[text.dataset.size].toLocaleString("en");
-  fillSelect(
-    by("layer"),
-    Array.from({ length: L }, (_, i) => i),
-    (layer) => chooseHead({ layer }),
-  );
-  fillSelect(
-    by("head"),
-    Array.from({ length: A }, (_, i) => i),
-    (head) => chooseHead({ head }),
-  );
-  const examples = DATA.examples.map(([first, second]) => {
-    const button = element("button", { type: "button" }, [first, second].filter(Boolean).join(" / "));
+    text.textContent = sizes[text.dataset.size].toLocaleString("en");
+  fillSelect(by("layer"), range(sizes.L), (layer) => chooseHead({ layer }));
+  fillSelect(by("head"), range(sizes.A), (head) => chooseHead({ head }));
+  for (const [first, second] of DATA.examples) {
+    const button = add(by("examples"), "button", { type: "button" }, [first, second].filter(Boolean).join(" / "));
     button.onclick = () => {
       by("first").value = first;
       by("second").value = second;
       send(true);
     };
-    return button;
-  });
-  by("examples").append(...examples);
+  }
   by("about").textContent = "In each drawing of vectors, 1 % of the numbers lie beyond the scale.";
-  by("first").value = SAVED.texts[0];
+  by("first").value = page.saved.texts[0];
   if (location.protocol === "file:") {
     by("fields").disabled = true;
     by("promise").textContent =
@@ -373,16 +360,10 @@ function start() {
     if (live) pause = setTimeout(() => send(), 300);
   });
   for (const media of ["(prefers-color-scheme: dark)", "print"]) {
-    matchMedia(media).addEventListener("change", () => showText(shown)); // with other colours
+    matchMedia(media).addEventListener("change", () => showText(page.shown)); // with other colours
   }
-  tour = makeTour();
-  showText(shown);
+  tour = makeTour(follow, showText, DATA.shown);
+  showText(page.shown);
 }
 
-try {
-  const theme = localStorage.getItem("theme"); // set by the site's light/dark switch
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-} catch {
-  /* the browser blocks storage */
-}
 start();

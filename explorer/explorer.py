@@ -22,12 +22,11 @@ from utils.support.files import write_file
 from utils.support.onnx import onnx_bytes
 from utils.tokenization import WordPieceTokenizer
 from views.figures import pack, splitting_rules, vocabulary_lines
-from views.page import json_for_html, own_text
+from views.page import json_for_html
+from views.scripts import join, shorten
 from views.sentence import sentence_view
 
 PARTS = Path(__file__).parent
-SHARED = ("tokenizer.js",)  # also used by figures
-PROGRAM = ("model.js", "draw.js", "numbers.js", "tour.js", "explorer.js")
 ASSETS = "_static/explorer"  # folder of the page's files in the site
 START = "index.html"  # linked if the site has no page for a notebook
 FILES = {
@@ -174,9 +173,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
 def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     """Return the page; `size` is the total size of the files it fetches, `pages` maps notebook numbers to pages."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.glob("*.*") if path.suffix != ".py"}
-    shared = [own_text(f"draggable/{name}") for name in SHARED]
-    commented = "\n".join([*shared, *(read[name] for name in PROGRAM)])
-    program, worker = map(shorten, (commented, read["worker.js"]))
+    program, worker = join(PARTS / "explorer.js"), shorten(read["worker.js"])
     style = make_style(read["base.css"], read["explorer.css"])
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
@@ -191,11 +188,6 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     }
     page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], START), read["page.html"])
     return re.sub(r"%([a-z]+)%", lambda placeholder: inserted[placeholder[1]], page)
-
-
-def shorten(program: str) -> str:
-    """Return a program without comments and indentation, which are for readers of the source, not for each visitor."""
-    return re.sub(r"^ *//.*\n|^ +|(?<=[;{,]) // [^\"'`\n]*$", "", program, flags=re.MULTILINE)
 
 
 def make_style(*sheets: str) -> str:

@@ -1,5 +1,5 @@
 // The model in its worker: `load` fetches it once, `run` returns the outputs of all parts of the encoder.
-function makeModel(source, files) {
+export function makeModel(source, files) {
   let worker, loading;
   const waiting = new Map(),
     watching = new Set(); // those who wait for an answer, and those who show the progress

@@ -1,44 +1,39 @@
 // Every number of the page, from a text's outputs. Nothing here draws: the tests compare it with torch, many states in
 // one call.
 
+import { bytesOf, float16 } from "../views/numbers.js";
+import { followed, page, sizes } from "./state.js";
+
 // Decode numbers from base64: float32 or, in `half`, float16
-function unpackNumbers(packed, half = {}) {
-  const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
-  const unpack = (numbers, make) => Object.entries(numbers).map(([name, text]) => [name, make(bytes(text))]);
+export function unpackNumbers(packed, half = {}) {
+  const unpacked = (numbers, make) => Object.entries(numbers).map(([name, text]) => [name, make(bytesOf(text).buffer)]);
   const singles = (buffer) => new Float32Array(buffer),
-    halves = (buffer) => Float32Array.from(new Uint16Array(buffer), fromHalf);
-  return Object.fromEntries([...unpack(packed, singles), ...unpack(half, halves)]);
+    halves = (buffer) => Float32Array.from(new Uint16Array(buffer), float16);
+  return Object.fromEntries([...unpacked(packed, singles), ...unpacked(half, halves)]);
 }
 
 // Encode numbers as float32 in base64, as figures read them
-function packed(numbers) {
+export function packed(numbers) {
   const bytes = new Uint8Array(Float32Array.from(numbers).buffer),
     letters = [];
   for (let i = 0; i < bytes.length; i += 8192) letters.push(String.fromCharCode(...bytes.subarray(i, i + 8192)));
   return btoa(letters.join(""));
 }
 
-function fromHalf(bits) {
-  const sign = bits >> 15 ? -1 : 1,
-    exponent = (bits >> 10) & 31,
-    fraction = (bits & 1023) / 1024;
-  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
-}
-
 // The outputs of a layer, or of one of its heads, for a text; by default, the text that is shown
-function ofLayer(name, layer, text = shown) {
-  const size = text.tokens.length * H;
+export function ofLayer(name, layer, text = page.shown) {
+  const size = text.tokens.length * sizes.H;
   return text[name].subarray(layer * size, (layer + 1) * size);
 }
 
-function ofHead(name, layer = followed.layer, head = followed.head, text = shown) {
-  const size = text.tokens.length * (name === "attentions" ? text.tokens.length : D),
-    start = (layer * A + head) * size;
+export function ofHead(name, layer = followed.layer, head = followed.head, text = page.shown) {
+  const size = text.tokens.length * (name === "attentions" ? text.tokens.length : sizes.D),
+    start = (layer * sizes.A + head) * size;
   return text[name].subarray(start, start + size);
 }
 
 // The words of a text, as a figure groups its tokens: for each token the number of its word, and the words
-function wordsOf(tokens) {
+export function wordsOf(tokens) {
   const ids = [],
     names = [];
   for (const token of tokens) {
@@ -51,7 +46,7 @@ function wordsOf(tokens) {
 
 // What to follow first in a text: the largest weight from a word to another one that is not its neighbour, if there is
 // one. Many heads look at a neighbour, and most at [CLS].
-function startOf({ tokens, attentions }) {
+export function startOf({ tokens, attentions }) {
   const size = tokens.length,
     isWord = tokens.map((token) => /^[^[]*[\p{L}\p{N}]/u.test(token));
   let best = {},
@@ -65,7 +60,7 @@ function startOf({ tokens, attentions }) {
     if (worth <= most) return;
     const head = Math.floor(row / size);
     most = worth;
-    best = { token, layer: Math.floor(head / A), head: head % A };
+    best = { token, layer: Math.floor(head / sizes.A), head: head % sizes.A };
   });
   return best;
 }
@@ -84,13 +79,13 @@ function product(left, right, inner, across = false) {
   });
 }
 
-const scoresOf = (...head) =>
-  product(ofHead("queries", ...head), ofHead("keys", ...head), D).map((score) => score / Math.sqrt(D));
-const contextOf = (...head) =>
-  product(ofHead("attentions", ...head), ofHead("values", ...head), shown.tokens.length, true);
+export const scoresOf = (...head) =>
+  product(ofHead("queries", ...head), ofHead("keys", ...head), sizes.D).map((score) => score / Math.sqrt(sizes.D));
+export const contextOf = (...head) =>
+  product(ofHead("attentions", ...head), ofHead("values", ...head), page.shown.tokens.length, true);
 
 // A token's row of the rows of a head or layer
-const rowOf = (all, row, size) => all.subarray(row * size, (row + 1) * size);
+export const rowOf = (all, row, size) => all.subarray(row * size, (row + 1) * size);
 
 function cosine(a, b) {
   const dot = (x, y) => x.reduce((sum, value, i) => sum + value * y[i], 0);
@@ -98,14 +93,14 @@ function cosine(a, b) {
 }
 
 // The four rows of a token's embedding: of the word, of its position, of the first or second text, and their sum
-function rowsOfEmbedding(token) {
-  const [word, place] = [0, 1].map((i) => rowOf(ofLayer("embedded", i), token, H)),
-    kind = rowOf(TYPES, shown.types[token], H);
+export function rowsOfEmbedding(token) {
+  const [word, place] = [0, 1].map((i) => rowOf(ofLayer("embedded", i), token, sizes.H)),
+    kind = rowOf(page.types, page.shown.types[token], sizes.H);
   return [word, place, kind, word.map((value, i) => value + place[i] + kind[i])];
 }
 
 // How far a token has turned: the cosines between its embedding and its vector after each layer
-function turned(token) {
-  const vector = (depth) => rowOf(ofLayer("hidden_states", depth), token, H);
-  return Array.from({ length: L + 1 }, (_, depth) => cosine(vector(0), vector(depth)));
+export function turned(token) {
+  const vector = (depth) => rowOf(ofLayer("hidden_states", depth), token, sizes.H);
+  return Array.from({ length: sizes.L + 1 }, (_, depth) => cosine(vector(0), vector(depth)));
 }

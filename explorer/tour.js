@@ -1,12 +1,18 @@
 // A guided tour of the page with its saved sentence, so that no model is needed: each stop scrolls to a part, opens it
-// and explains it in two or three sentences. `look` is the element it explains, if that is not the first of its part.
+// and explains it in two or three sentences. `look` is the element it explains, if that is not the first of its part, and `opens` follows the first head.
+
+import { format } from "../views/numbers.js";
+import { by } from "../views/elements.js";
+import { followed, page, place, quotedName, sizes } from "./state.js";
+import { turned } from "./numbers.js";
+
 const STOPS = [
   {
     at: "#station-tokens",
     title: "Text becomes tokens",
     text: () =>
-      `We follow one sentence from here to the end: “${SAVED.texts[0]}”. The tokenizer has cut it into tokens, and ` +
-      `each token has a number, its id. We follow ${quoted(followed.token)}, the token with a frame.`,
+      `We follow one sentence from here to the end: “${page.saved.texts[0]}”. The tokenizer has cut it into tokens, and ` +
+      `each token has a number, its id. We follow ${quotedName(followed.token)}, the token with a frame.`,
   },
   {
     at: "#three-rows",
@@ -20,11 +26,11 @@ const STOPS = [
     at: "#station-heads",
     look: "#heads",
     title: "All heads",
-    open: () => follow(DATA.shown),
+    opens: true,
     text: () =>
       "Now the tokens look at each other. Each small square is one head: a row for each token, and the stronger " +
       "the colour of a cell, the more that token looks at another. Some heads look at a neighbour, some at the " +
-      `ends of the text. We take one of them apart: layer ${DATA.shown.layer}, head ${DATA.shown.head}.`,
+      `ends of the text. We take one of them apart: ${place()}.`,
   },
   {
     at: "#station-scores",
@@ -33,14 +39,14 @@ const STOPS = [
     text: () =>
       "Each row is a token that asks, each column a token that answers. The score says how well a query fits a " +
       "key. Softmax turns each row of scores into attention weights, which sum to 1. " +
-      `The row of ${quoted(followed.token)} has a frame.`,
+      `The row of ${quotedName(followed.token)} has a frame.`,
   },
   {
     at: "#station-context",
     look: "#station-context .side-by-side",
     title: "What a token takes from the others",
     text: () =>
-      `Each token also offers a value. The context of ${quoted(followed.token)} is the mixture of all values by ` +
+      `Each token also offers a value. The context of ${quotedName(followed.token)} is the mixture of all values by ` +
       "its attention weights. That is all that attention does: a weighted average, with weights that the tokens " +
       "decide themselves.",
   },
@@ -48,40 +54,46 @@ const STOPS = [
     at: "#station-attended",
     title: "All heads are added to what came in",
     text: () =>
-      `The contexts of all ${A} heads are put side by side, multiplied by one matrix, and added to the vectors that ` +
+      `The contexts of all ${sizes.A} heads are put side by side, multiplied by one matrix, and added to the vectors that ` +
       "came in. So a token does not lose what it was: what it takes from the others comes on top.",
   },
   {
     at: "#station-output",
     title: "Then each token alone",
     text: () =>
-      `A small network, with ${SIZES.I.toLocaleString("en")} units in the middle, works on each token without ` +
-      `looking at the others, and adds to it, too. That is a layer, and ${L} of them follow each other.`,
+      `A small network, with ${sizes.I.toLocaleString("en")} units in the middle, works on each token without ` +
+      `looking at the others, and adds to it, too. That is a layer, and ${sizes.L} of them follow each other.`,
   },
   {
     at: "#station-final",
     title: "Vectors that know their sentence",
     text: () =>
       "One vector per token comes out, with as many numbers as went in. Between its embedding and this one, " +
-      `the cosine of ${quoted(followed.token)} is ${written(turned(followed.token)[L])}.`,
+      `the cosine of ${quotedName(followed.token)} is ${format(turned(followed.token)[sizes.L])}.`,
   },
 ];
 
 const hasColumn = matchMedia("(min-width: 1100px)"); // the panel then has its own column
 
-function makeTour() {
+// `follow` and `showText` draw the page, and `begin` is what is followed in the saved sentence.
+export function makeTour(follow, showText, begin) {
   const panel = by("tour"),
     part = { at: null, start, go, end };
   let before = null; // the reader's text, choices and boxes, restored at the end
 
   function start() {
-    before = { shown, followed: { ...followed }, wish, boxes: [by("first").value, by("second").value] };
+    before = {
+      shown: page.shown,
+      followed: { ...followed },
+      wish: page.wish,
+      boxes: [by("first").value, by("second").value],
+    };
     part.at = 0;
-    asked++; // so that a result that arrives during the tour is not shown
-    wish = null;
-    [by("first").value, by("second").value] = SAVED.texts;
-    Object.assign(followed, DATA.shown);
-    showText(SAVED);
+    page.asked++; // so that a result that arrives during the tour is not shown
+    page.wish = null;
+    [by("first").value, by("second").value] = page.saved.texts;
+    Object.assign(followed, begin);
+    showText(page.saved);
     panel.hidden = false;
     document.body.classList.add("on-tour");
     go(0);
@@ -95,10 +107,10 @@ function makeTour() {
   function go(index) {
     leave();
     part.at = index;
-    const { at, look = at, title, text, open } = STOPS[index];
+    const { at, look = at, title, text, opens } = STOPS[index];
     const [target, seen] = [at, look].map((selector) => document.querySelector(selector));
     if (target.matches("details")) target.open = true;
-    open?.();
+    if (opens) follow(begin);
     target.classList.add("toured");
     by("tour-place").textContent = `${index + 1} of ${STOPS.length}`;
     by("tour-title").textContent = title;
@@ -134,7 +146,7 @@ function makeTour() {
     part.at = null;
     panel.hidden = true;
     document.body.classList.remove("on-tour");
-    wish = before.wish;
+    page.wish = before.wish;
     [by("first").value, by("second").value] = before.boxes;
     showText(before.shown);
     follow(before.followed);

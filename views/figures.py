@@ -21,7 +21,8 @@ from utils.tokenization import (
     split_special_tokens,
 )
 from views.page import FOLDER as VIEWS
-from views.page import View, build_page, own_text, writable
+from views.page import View, build_page, sheets, writable
+from views.scripts import join
 
 FOLDER = VIEWS / "draggable"  # what all figures share, and the code and style sheet of each
 MAX_CHARACTERS = 200  # of a text in longest_match
@@ -50,7 +51,6 @@ def attention_in_the_plane(
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
         title="A query takes most from keys that point its way, and from long ones",
         details=f"the query of “{names[asking]}” and the keys of {quote(names)}",
-        keeps="state, () => draw()",
     )
 
 
@@ -69,7 +69,6 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
         {"scores": scores, "names": names, "size": head_size},
         title="The nudge is answered: the weight moves",
         details=f"softmax of {len(names)} products q · k (D = {head_size}) times a factor; one score is nudged by ±0.5",
-        keeps="state, () => draw()",
     )
 
 
@@ -91,7 +90,6 @@ def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
         {"logits": logits, "names": names},
         title="Temperature, top-k and top-p decide which tokens can be drawn",
         details=f"a decoder's shares for {len(names)} tokens",
-        keeps="state, () => draw()",
     )
 
 
@@ -126,7 +124,6 @@ def sum_and_scale(
         {"tables": {key: pack(table) for key, table in tables.items()}, "names": names, "size": H},
         title="A token's first vector is the sum of three vectors, normalised",
         details=f"word, position and token type, {H} numbers each, and LayerNorm of their sum",
-        keeps="state, () => draw()",
     )
 
 
@@ -166,7 +163,6 @@ def mask_painter(
         },
         title="A mask decides which values reach which average",
         details=f"who may see whom among {quote(names)}",
-        keeps="state, () => draw()",
     )
 
 
@@ -207,7 +203,6 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
         {"names": names, "heads": int(heads), "size": int(head_size)},
         title="Splitting into heads moves numbers and changes none",
         details="from (S, H) to (A, S, D) and back: S tokens, A heads, D numbers per head, H = A · D",
-        keeps="followed, () => draw()",
     )
 
 
@@ -237,7 +232,6 @@ def longest_match(tokenizer, text: str) -> View:
         },
         title="WordPiece takes the longest piece that fits, then goes on with the rest",
         details=f"try by try, with {len(tokenizer.vocab):,} tokens in the vocabulary",
-        before=["tokenizer"],
     )
 
 
@@ -263,7 +257,6 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
         {"text": text, "most": 2000, "steps": steps, "rules": splitting_rules(lowercase=True)},
         title="The most frequent pair of pieces becomes one piece, again and again",
         details="how a vocabulary is learned from words that are cut into characters",
-        before=["tokenizer"],
     )
 
 
@@ -297,20 +290,11 @@ def rotary_turn(
     )
 
 
-def make_figure(
-    name: str, data: dict, *, title: str, details: str, before: Sequence[str] = (), keeps: str = ""
-) -> View:
-    """Make the page of draggable/NAME.js and NAME.css with this data.
-
-    `title` states the finding, and `details` what is drawn, in small letters. `before` names the files that NAME.js
-    depends on. The page's address keeps its controls and `keeps`: its state and how to draw it, in JavaScript.
-    """
+def make_figure(name: str, data: dict, *, title: str, details: str) -> View:
+    """Make the page of draggable/NAME.js with this data; `title` states the finding, `details` what is drawn."""
     title, details = writable(title), writable(details)
-    parts = *before, name
-    code = [own_text(f"draggable/{part}.js") for part in parts]
-    css = "".join(own_text(f"draggable/{part}.css") for part in parts if (FOLDER / f"{part}.css").is_file())
-    code.append(f"keepChoices({keeps});")
-    page = build_page(name, data, title=title, details=details, code=code, css=css)
+    script = FOLDER / f"{name}.js"
+    page = build_page(name, data, title=title, details=details, code=[join(script)], css=sheets(script))
     return View(f"{title}: {details}", page)
 
 

@@ -1,6 +1,6 @@
 // What a page in a frame takes from the page around it: light or dark, the ground behind it, and room for its height.
 
-const root = document.documentElement;
+export const root = document.documentElement;
 
 // Dark where the letters around the frame are light, and, in a saved page, where the reader's system asks for it.
 function isDark() {
@@ -24,7 +24,7 @@ function groundAround(mode) {
 
 // It is looked at now and then: a MutationObserver of what is around the frame does not hear of another style sheet, of
 // a media query, nor of the end of a transition from one colour to the other (all tried).
-function keepTheme() {
+export function keepTheme() {
   if (!root.classList.contains("auto")) return;
   function follow() {
     const mode = isDark() ? "dark" : "light";
@@ -39,7 +39,7 @@ function keepTheme() {
 }
 
 // Give the frame, if there is one, this page's height. Once it is drawn, what stands beside the frame is not needed.
-function fitFrame(drawn = true) {
+export function fitFrame(drawn = true) {
   const frame = window.frameElement,
     height = Math.ceil(document.body.getBoundingClientRect().bottom);
   if (!frame || height <= 0) return;

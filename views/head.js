@@ -1,12 +1,18 @@
-// Runs in the page of a head view after reader.js: what each token gives to each, as a flow. The ribbons that leave a
+// A head view: what each token gives to each, as a flow. The ribbons that leave a
 // token are together as wide as 1, and a token on the right is as high as what it gets. Several heads are drawn as their
 // mean.
+
+import { bandPath, capital, format, largest, quoted, sum, tokenName } from "./numbers.js";
+import { add, ARROWS, by, fitText, set } from "./elements.js";
+import { data, figure, glide, say, tick } from "./draggable/figure.js";
+import { between, isMark, keep, panel, start, tools, vis } from "./reader.js";
+import { headMap } from "./draggable/head_map.js";
 
 const MOST_RIBBONS = 3000, // that are drawn while no token is chosen, the widest
   MOST_MOVED = 4000, // weights that are drawn anew in each frame of a move
   LEAST = 0.005; // of a weight that is written: smaller ones would read 0.00
 const side = add(figure, "div", { class: "side" });
-side.append(document.getElementById("say"));
+side.append(by("say"));
 const map = add(side, "div", { class: "map" }),
   question = add(map, "p");
 const svg = add(vis, "svg", { role: "group", "aria-label": "who gives to whom" });
@@ -306,16 +312,16 @@ function nameOfToken(token) {
     [most] = partnersOf(token);
   const number = svg.querySelectorAll(`[data-token^=${token.from ? "L" : "R"}] .number`)[token.i].textContent;
   const total = token.from ? "gives" : `gets ${format(got[token.i])},`;
-  return `${own[token.i]} ${number}, ${total} ${most ? `most ${token.from ? "to" : "from"} ${nameOf(others, most.at)}, ${format(most.weight)}` : "nothing"}`;
+  return `${own[token.i]} ${number}, ${total} ${most ? `most ${token.from ? "to" : "from"} ${tokenName(others, most.at)}, ${format(most.weight)}` : "nothing"}`;
 }
 
 function describeToken(token) {
   const [own, others] = sides(token);
   const list = partnersOf(token)
     .slice(0, 3)
-    .map(({ weight, at }) => `${format(weight)} ${token.from ? "to" : "from"} ${quoted(nameOf(others, at))}`);
+    .map(({ weight, at }) => `${format(weight)} ${token.from ? "to" : "from"} ${quoted(tokenName(others, at))}`);
   const verb = token.from ? "gives" : `gets ${format(got[token.i])}:`;
-  return `In ${state.heads.length > 1 ? "the " : ""}${headsInWords()}, ${quoted(nameOf(own, token.i))} ${verb} ${list.join(", ") || "nothing"}.`;
+  return `In ${state.heads.length > 1 ? "the " : ""}${headsInWords()}, ${quoted(tokenName(own, token.i))} ${verb} ${list.join(", ") || "nothing"}.`;
 }
 
 // A ribbon: of several heads, each one's weight, too.
@@ -368,4 +374,4 @@ svg.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-start(data.code);
+start(view, data.code);

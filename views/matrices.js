@@ -1,5 +1,11 @@
-// Runs in the page of a model view after reader.js: draws each head as a matrix of its weights, a row for each token
+// A model view: draws each head as a matrix of its weights, a row for each token
 // that looks and a column for each token that it looks at, in squares that can be sorted by kind.
+
+import { root } from "./frame.js";
+import { blend, capital, clamp, format, tokenName } from "./numbers.js";
+import { add, ARROWS, by, set, stopsOf } from "./elements.js";
+import { data, say } from "./draggable/figure.js";
+import { between, chosen, isMark, panel, showTip, start, vis } from "./reader.js";
 
 const SIDE = { least: 24, most: 60, high: 440 }; // pixels from one square to the next; how high all layers may be
 const AXIS = 38; // pixels to the left of and above the squares
@@ -44,7 +50,7 @@ const view = {
     enlarged: enlarged() || undefined,
   }),
   begin({ order, heads, enlarged: open }) {
-    if (order) document.getElementById("order").value = order;
+    if (order) by("order").value = order;
     if (!open) return;
     const [layer, head] = [data.include_layers.indexOf(heads[0][0]), data.include_heads.indexOf(heads[0][1])];
     if (layer >= 0 && head >= 0) Object.assign(state, { layer, head });
@@ -144,22 +150,15 @@ function kindOf(weights, left, right) {
 function describeKind(layer, head) {
   if (!byKind()) return "";
   const { name, instead, column, share } = drawn.find((each) => each.layer === layer && each.head === head).kind;
-  const where = KINDS[instead ?? name].where ?? `to ${nameOf(panel().right_text, column)}`;
+  const where = KINDS[instead ?? name].where ?? `to ${tokenName(panel().right_text, column)}`;
   return `: ${instead ? "at most " : ""}${format(share)} ${where}`;
 }
 
 // Their colours
 
 function scaleOfWeights() {
-  const stops = colour("scale-above")
-    .split(" ")
-    .map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
-  return Array.from({ length: 256 }, (_, index) => {
-    const at = (index / 255) * (stops.length - 1),
-      low = Math.floor(at),
-      high = Math.ceil(at);
-    return stops[low].map((value, channel) => Math.round(value + (stops[high][channel] - value) * (at - low)));
-  });
+  const stops = stopsOf("above");
+  return Array.from({ length: 256 }, (_, index) => blend(stops, index / 255));
 }
 
 // A picture with a pixel for each weight, or, with at most so many rows and columns, for the largest of neighbours.
@@ -372,7 +371,7 @@ function drawWords(svg, tokens, canWalk = false) {
   });
 }
 
-let markCell = () => {}; // of the enlarged head: a row, a column, or one weight
+let markCell = (_row, _column) => {}; // of the enlarged head: a row, a column, or one weight
 
 function drawCells(map, weights, { x, y }, cell, rows, columns) {
   const width = columns.length * cell,
@@ -479,5 +478,5 @@ function walk(event, word) {
   event.preventDefault();
 }
 
-document.getElementById("order").addEventListener("change", () => sortSquares(true));
-start(data.code);
+by("order").addEventListener("change", () => sortSquares(true));
+start(view, data.code);

@@ -4,7 +4,6 @@ import base64
 import html
 import json
 import os
-import re
 import zlib
 from dataclasses import dataclass
 from functools import cache
@@ -15,9 +14,11 @@ from typing import NamedTuple
 
 from utils.support.colours import css as colours
 from utils.support.files import write_file
+from views.scripts import join, modules, shorten
 from views.words import marks_among
 
 FOLDER = Path(__file__).parent
+SHARED = "draggable/figure.js"  # of all views and figures, with what it imports
 BERTVIZ = "1.4.1"  # whose views reader.js shows
 PARTS_OF_A_PAIR = {
     "aa": "Sentence A -> Sentence A",
@@ -34,7 +35,7 @@ class Kind(NamedTuple):
 
     name: str
     template: str  # bertviz's
-    own: tuple[str, ...]  # the names of the files with our code and style sheet
+    script: str  # ours
     drop_downs: dict[str, tuple]  # id, label and options
     controls: list[tuple[str, str]]  # bertviz's drop-downs, which it fills itself: id and label
     shows: str  # what one sees, after the layer and head in the heading
@@ -45,7 +46,7 @@ class Kind(NamedTuple):
 HEAD_VIEW = Kind(
     "Head view",
     "head_view",
-    ("draggable/head_map", "head"),
+    "head.js",
     {},
     [("layer", "Layer")],
     "what each token gives to each",
@@ -57,7 +58,7 @@ HEAD_VIEW = Kind(
 MODEL_VIEW = Kind(
     "Model view",
     "model_view",
-    ("matrices",),
+    "matrices.js",
     {"order": ("Sorted by", {"layer": "layer and head", "kinds": "what they look at"})},
     [],
     "which token looks at which",
@@ -69,7 +70,7 @@ MODEL_VIEW = Kind(
 NEURON_VIEW = Kind(
     "Neuron view",
     "neuron_view",
-    ("sums",),
+    "sums.js",
     {"layer": ("Layer", {}), "att_head": ("Head", {})},
     [("layer", "Layer"), ("att_head", "Head")],
     "products of query and key add up to a score",
@@ -124,13 +125,13 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         "marks": marks_among(*(part[key] for part in parts for key in part if key.endswith("_text"))),
         "default_filter": next(iter(panels)),
         "root_div_id": "view",
-        "display_mode": "light",  # bertviz's colours, which page.css replaces
+        "display_mode": "light",  # bertviz's colours, which reader.css replaces
         **params,
     }
     title = writable(f"{kind.name} of {summary}")
     theirs = f"{own_text('bertviz.js')}\n{package_text('bertviz', f'bertviz/{kind.template}.js', BERTVIZ)}"
-    own = "\n".join(own_text(f"{name}.js") for name in ("words", "reader", *kind.own))
-    params["code"] = compressed(theirs)
+    own = join(FOLDER / kind.script, without=(FOLDER / SHARED,))
+    params["code"] = compressed(shorten(theirs))
     page = build_page(
         kind.template,
         params | {"controls": kind.controls},
@@ -140,8 +141,11 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         mode=display_mode or "auto",  # frame.js decides on auto
         figure=f'<div id="view"><div id="tools">{drop_downs(kind, params)}</div><div id="vis"></div></div>',
         help=f"{kind.help} <details><summary>?</summary>{kind.more}</details>",
-        css="".join(own_text(f"{name}.css") for name in ("page", *kind.own)),
-        code=[f'// Apache License 2.0: the views of bertviz {BERTVIZ}, by Jesse Vig\nrun("{compressed(own)}");'],
+        css=sheets(FOLDER / kind.script),
+        code=[
+            join(FOLDER / SHARED),
+            f'// Apache License 2.0: the views of bertviz {BERTVIZ}, by Jesse Vig\nrun("{compressed(own)}");',
+        ],
     )
     return View(title, page)
 
@@ -159,8 +163,7 @@ def build_page(
     help: str = "",
     css: str = "",
 ) -> str:
-    """Fill page.html, whose policy forbids all requests, with what views and figures share, and with `code`."""
-    shared = [own_text(file) for file in ("frame.js", "draggable/figure.js", "picture.js")]
+    """Fill page.html, whose policy forbids all requests, with style sheets and scripts."""
     return Template(own_text("page.html")).substitute(
         policy=POLICY,
         mode=mode,
@@ -171,19 +174,20 @@ def build_page(
         figure=figure,
         help=help,
         data=json_for_html(data),
-        css=colours() + own_text("draggable/figure.css") + css,
-        code="</script>\n<script>\n".join(map(shorten, [*shared, *code])),
+        css=colours() + css,
+        code="</script>\n<script>\n".join(code),
     )
 
 
 def compressed(code: str) -> str:
-    """Return code as base64, for `inflate` in figure.js."""
-    return base64.b64encode(zlib.compress(shorten(code).encode(), 9)).decode()
+    """Return code as base64, for `inflate` in numbers.js."""
+    return base64.b64encode(zlib.compress(code.encode(), 9)).decode()
 
 
-def shorten(code: str) -> str:
-    """Leave out indents, empty lines and lines that are comments, a third of a page's code."""
-    return re.sub(r"(?m)^\s*//(?! .*License).*\n|^\s+", "", code)
+def sheets(script: Path) -> str:
+    """Return the style sheets of a script and of what it imports."""
+    files = (path.with_suffix(".css") for path in modules(script))
+    return "".join(path.read_text("utf-8") for path in files if path.is_file())
 
 
 def drop_downs(kind: Kind, params: dict) -> str:

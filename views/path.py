@@ -85,7 +85,6 @@ def path_view(
         },
         title=f"Without {quoted(path.names[start])}, {turned}",
         details=", ".join(filter(None, [name or name_of(model), size, unsplit])),
-        keeps="state, () => draw()",
     )
     return act(view, html_action)
 

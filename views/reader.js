@@ -1,14 +1,17 @@
-// Runs in the page of a head, model or neuron view before the view's own file, whose `view` says what differs: unpacks
-// the attention, and keeps what the reader has chosen.
+// Of a head, model or neuron view, whose own file says in a record what differs: unpacks the attention, and keeps what the
+// reader has chosen.
 
-const vis = document.getElementById("vis"),
-  tools = document.getElementById("tools");
+import { root } from "./frame.js";
+import { capital, inflate, tokenName } from "./numbers.js";
+import { add, by } from "./elements.js";
+import { data, figure, redraw, remember, remembered, tick } from "./draggable/figure.js";
+import { wholeWords } from "./words.js";
+
+export const vis = by("vis");
+export const tools = by("tools");
 const tip = add(document.body, "div", { id: "tip", role: "status" });
-const all = (selector) => [...document.querySelectorAll(selector)];
-const chosen = (id) => document.getElementById(id)?.value;
-const panel = () => data.attention[chosen("filter") ?? data.default_filter];
-const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
-const capital = (text) => text.replace(/^./, (first) => first.toUpperCase());
+export const chosen = (id) => by(id)?.value;
+export const panel = () => data.attention[chosen("filter") ?? data.default_filter];
 
 // Numbers travel as ten-thousandths, compressed: 2n for n, 2n - 1 for -n, the low bytes of all of them first.
 async function unpackNumbers({ shape, data: packed }) {
@@ -22,6 +25,7 @@ async function unpackNumbers({ shape, data: packed }) {
     at++;
     return (code % 2 ? -(code + 1) : code) / 20000;
   }
+  /** @param {number[]} sizes */
   const build = ([size, ...rest]) => Array.from({ length: size }, () => (rest.length ? build(rest) : next()));
   return build(shape);
 }
@@ -74,17 +78,12 @@ function showWords(whole) {
 
 // In words and numbers
 
-// A token, with its position, from 0, if the text has it twice.
-function nameOf(tokens, index) {
-  const once = tokens.indexOf(tokens[index]) === tokens.lastIndexOf(tokens[index]);
-  return once ? tokens[index] : `${tokens[index]} (position ${index})`;
-}
+export const isMark = (token) => data.marks.includes(token);
 
-const isMark = (token) => data.marks.includes(token);
+export const between = (row, column) =>
+  `${tokenName(panel().left_text, row)} → ${tokenName(panel().right_text, column)}`;
 
-const between = (row, column) => `${nameOf(panel().left_text, row)} → ${nameOf(panel().right_text, column)}`;
-
-function showTip(text, x, y) {
+export function showTip(text, x, y) {
   tip.textContent = text ?? "";
   if (!text) return;
   const room = root.clientWidth - tip.offsetWidth - 8;
@@ -94,20 +93,20 @@ function showTip(text, x, y) {
 
 // `at` says what is under the pointer.
 document.addEventListener("mousemove", ({ target, clientX: x, clientY: y }) => {
-  showTip(ready && vis.contains(target) ? view.at?.(target, x, y) : null, x, y);
+  showTip(ready && vis.contains(target) ? record.at?.(target, x, y) : null, x, y);
 });
 
 // The heading names what is shown, and the picture that is saved says so, too (picture.js).
 const heading = document.querySelector("h1"),
   shows = heading.textContent.replace(/^./, (first) => first.toLowerCase());
 window.pictureState = () => {
-  const filter = document.getElementById("filter"),
-    said = view.state();
+  const filter = by("filter"),
+    said = record.state();
   if (filter && filter.value !== "all") said.push(`attention: ${filter.selectedOptions[0].text.replace("->", "→")}`);
   return said.filter(Boolean).map(capital).join("; ");
 };
 const name = () => {
-  heading.textContent = view.title?.() ?? `${capital(view.state()[0])}: ${shows}`;
+  heading.textContent = record.title?.() ?? `${capital(record.state()[0])}: ${shows}`;
 };
 
 // bertviz's own drawing, in a frame of its own, in which bertviz's code runs as it is.
@@ -117,14 +116,14 @@ const frame = add(figure, "iframe", { id: "bertviz", title: "bertviz's drawing" 
 const shownByBertviz = () => root.classList.contains("theirs");
 async function showBertviz(on) {
   root.classList.toggle("theirs", on);
-  if (!on) return view.draw();
+  if (!on) return record.draw();
   const selects = data.controls.map(([id, label]) => `${label}: <select id="${id}"></select> `).join("");
   const loaded = new Promise((done) => frame.addEventListener("load", done, { once: true }));
   frame.srcdoc = `<!doctype html><body style="font-family: Helvetica, Arial, sans-serif; background: white">
-    <div id="own">${selects}${document.getElementById("filter")?.outerHTML ?? ""}<div id="vis"></div></div>`;
+    <div id="own">${selects}${by("filter")?.outerHTML ?? ""}<div id="vis"></div></div>`;
   await loaded;
   const { contentWindow: inside, contentDocument: page } = frame;
-  inside.PYTHON_PARAMS = inside.bertviz_params = { ...data, ...view.first(), root_div_id: "own" };
+  inside.PYTHON_PARAMS = inside.bertviz_params = { ...data, ...record.first(), root_div_id: "own" };
   inside.require = { config() {} };
   page.body.append(Object.assign(page.createElement("script"), { text: await bertviz }));
   new inside.ResizeObserver(() => {
@@ -137,11 +136,12 @@ async function showBertviz(on) {
 
 const keeper = window.frameElement?.closest(".keeps-choices");
 let ready = false,
+  record = null, // of the view
   bertviz = null; // its code
 
-function keep() {
+export function keep() {
   if (!ready) return;
-  const now = { whole: data.whole || undefined, filter: chosen("filter"), ...view.keeps() };
+  const now = { whole: data.whole || undefined, filter: chosen("filter"), ...record.keeps() };
   Object.assign(now, { bertviz: shownByBertviz() || undefined });
   if (keeper) keeper.dataset.choices = JSON.stringify({ ...now, filter: undefined, pinned: now.pinned });
   else remember(now);
@@ -149,33 +149,34 @@ function keep() {
 
 // Another part of a pair, and whole words, are other tokens: what was open is closed.
 function change() {
-  view.forget?.();
-  view.draw();
+  record.forget?.();
+  record.draw();
   name();
   keep();
 }
 
 // Begin, when the numbers are unpacked. `code` is bertviz's, compressed.
-async function start(code) {
+export async function start(view, code) {
+  record = view;
   await unpackPanels();
   bertviz = inflate(code).then((bytes) => new TextDecoder().decode(bytes));
   const kept = keeper ? JSON.parse(keeper.dataset.choices ?? "{}") : remembered,
-    filter = document.getElementById("filter");
+    filter = by("filter");
   const words = Object.values(pieces).some(({ words }) => words);
   if (words && kept.whole) showWords(true);
   if (kept.filter && filter) filter.value = kept.filter;
   const whole = words && tick(tools, "whole words", Boolean(data.whole), (on) => [showWords(on), change()]);
   if (whole) whole.id = "words";
   ready = true;
-  view.begin(kept);
-  if (view.drawn().flat(Infinity).length <= MOST_LINES) {
-    tick(view.more ?? tools, "as bertviz draws it", Boolean(kept.bertviz), showBertviz).id = "theirs";
+  record.begin(kept);
+  if (record.drawn().flat(Infinity).length <= MOST_LINES) {
+    tick(record.more ?? tools, "as bertviz draws it", Boolean(kept.bertviz), showBertviz).id = "theirs";
     if (kept.bertviz) showBertviz(true);
   }
-  view.draw();
+  record.draw();
   name();
   filter?.addEventListener("change", change);
-  document.addEventListener("themechange", () => view.draw());
-  redraw(vis, () => view.arrange?.());
+  document.addEventListener("themechange", () => record.draw());
+  redraw(vis, () => record.arrange?.());
   for (const type of ["click", "change", "keyup"]) addEventListener(type, () => [name(), keep()]);
 }

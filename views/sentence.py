@@ -86,7 +86,6 @@ def sentence_view(
             "models": have_same_words(sentences),
         },
         title=title,
-        before=("ribbons", "head_map", "sentence_texts", "sentence_ribbons"),
         details=details if compared is None else f"{details}; above: {labels[0]}, below: {labels[1]}",
     )
     return act(view, html_action)

@@ -1,11 +1,17 @@
-// Runs in the page of a neuron view after reader.js: draws each score as the sum of its products, a row for each key.
+// A neuron view: draws each score as the sum of its products, a row for each key.
+
+import { root } from "./frame.js";
+import { clamp, format, largest, quoted, sum, tokenName } from "./numbers.js";
+import { add, by, fitText, set } from "./elements.js";
+import { data, glide, say } from "./draggable/figure.js";
+import { panel, start, tools, vis } from "./reader.js";
 
 const ROW = 34,
   TOP = 56; // pixels of a row, and above the first
 const WIDEST = 860;
 const MOST_MOVED = 4000; // products that are drawn anew in each frame of a move
 const state = { query: -1, key: 0, neuron: 0 };
-const [layerChoice, headChoice] = ["layer", "att_head"].map((id) => document.getElementById(id));
+const [layerChoice, headChoice] = ["layer", "att_head"].map(by);
 const layer = () => +layerChoice.value,
   head = () => +headChoice.value;
 
@@ -14,11 +20,11 @@ const view = {
   first: () => ({ layer: layer(), head: head() }),
   title() {
     const most = largest(view.drawn()[state.query]),
-      [asks, gets] = [nameOf(panel().left_text, state.query), nameOf(panel().right_text, most)].map(quoted);
+      [asks, gets] = [tokenName(panel().left_text, state.query), tokenName(panel().right_text, most)].map(quoted);
     const numbers = [format(sum(productsOf(state.query)[most]), 1), format(view.drawn()[state.query][most])];
     return `Layer ${layer()}, head ${head()}: for ${asks}, ${gets} has the highest score, ${numbers.join(", and gets ")}`;
   },
-  state: () => [`layer ${layer()}, head ${head()}`, document.getElementById("say").textContent],
+  state: () => [`layer ${layer()}, head ${head()}`, by("say").textContent],
   keeps: () => ({ heads: [[layer(), head()]], pinned: { i: state.query, from: true } }),
   begin({ heads: [first] = [], pinned }) {
     const sizes = [panel().attn.length, panel().attn[0].length];
@@ -68,10 +74,10 @@ function drawSums() {
     weights = view.drawn()[state.query],
     products = productsOf(state.query);
   const names = panel().left_text,
-    select = document.getElementById("query");
+    select = by("query");
   select.replaceChildren();
   names.forEach((name, at) => {
-    add(select, "option", { value: at }, nameOf(names, at)).selected = at === state.query;
+    add(select, "option", { value: at }, tokenName(names, at)).selected = at === state.query;
   });
   const others = weights.map((weight, at) => (at === 0 && weights.length > 1 ? -1 : weight));
   if (shown?.query !== state.query || shown.of !== view.drawn()) {
@@ -243,7 +249,7 @@ function sayProduct() {
     ? "This token is masked, so its weight is 0."
     : `What is left, ${format(score)}, is the score; ${softmax} ${format(weight)} is the weight.`;
   say(
-    `Neuron ${neuron}: query of “${nameOf(left, query)}” ${format(q[neuron])} × key of “${nameOf(right, key)}” ` +
+    `Neuron ${neuron}: query of “${tokenName(left, query)}” ${format(q[neuron])} × key of “${tokenName(right, key)}” ` +
       `${format(k[neuron])} ÷ √${q.length} = ` +
       `${format(products[neuron])}. ${up.length} of ${q.length} products push up, by ${format(sum(up), 1)}; ` +
       `${down.length} pull back, by ${format(-sum(down), 1)}. ${result}`,
@@ -296,4 +302,4 @@ queryChoice.addEventListener("change", () => choose(+queryChoice.value));
 view.more = add(tools, "details");
 add(view.more, "summary", {}, "more");
 view.more.append(...[...tools.children].filter((label) => label.querySelector("#filter")));
-start(data.code);
+start(view, data.code);

@@ -2,7 +2,7 @@
 
 // Sum the weights over the pieces of each key, and average them over those of each query. `queries` and `keys` hold the
 // index of each token's word.
-function wholeWords(rows, queries, keys = queries) {
+export function wholeWords(rows, queries, keys = queries) {
   const count = (words) => Math.max(-1, ...words) + 1,
     pieces = Array(count(queries)).fill(0);
   const all = pieces.map(() => Array(count(keys)).fill(0));

@@ -17,7 +17,7 @@ import torch
 from safetensors.numpy import load_file
 from torch import Tensor
 
-from explorer.explorer import START, fingerprint, make_style, shorten
+from explorer.explorer import START, fingerprint, make_style
 from explorer.npm import Package, fetch, read_member
 from publish.badges import current, link_to
 from publish.type_bert.checks import first_lines, parts_of, split
@@ -29,6 +29,7 @@ from utils.support.files import write_file
 from utils.tokenization import WordPieceTokenizer
 from views import sentence_view
 from views.page import json_for_html
+from views.scripts import join, shorten
 
 PARTS = Path(__file__).parent
 ROOT = PARTS.parents[1]
@@ -150,7 +151,7 @@ def make_page(kind: str, data: Mapping, inserted: Mapping, pages: Mapping[str, s
     """Return the page of a kind, "site" or "file"; `scripts` are those of a view that inherits its policy."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.iterdir() if path.is_file()}
     program, style = (
-        shorten(read["page.js"]),
+        join(PARTS / "page.js"),
         make_style((ROOT / "explorer/base.css").read_text("utf-8"), read["page.css"]),
     )
     hashes = " ".join(f"'sha256-{fingerprint(text)}'" for text in (program, *scripts))

@@ -1,6 +1,10 @@
 // The visit: see, guess, type, run. Python runs in a worker, and a sentence view draws what the reader's lines compute.
+
+import { bytesOf, format } from "../../views/numbers.js";
+import { by } from "../../views/elements.js";
+import "../../explorer/theme.js";
+
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const by = (id) => document.getElementById(id);
 const LIMIT = 5000, // milliseconds of a check
   LONG = 30_000; // of a run of the whole model
 const HEAD = ["dot", "softmax", "weights_of"]; // the parts that decide the ribbons
@@ -25,7 +29,7 @@ let worker,
 async function take(name) {
   const inside = by(`file-${name}`);
   if (inside) {
-    const bytes = Uint8Array.from(atob(inside.textContent), (letter) => letter.charCodeAt(0));
+    const bytes = bytesOf(inside.textContent);
     inside.remove();
     return new Response(bytes).body;
   }
@@ -152,7 +156,6 @@ const seen = open(by("view")).then(() => {
 
 const IT = DATA.tokens[0].indexOf("it");
 const weight = (all, text, word) => all[text][IT][DATA.tokens[text].indexOf(word)];
-const two = (number) => number.toFixed(2).replace("-", "−");
 
 // The answer to a guess, in words that are made from the numbers
 function refute(guess) {
@@ -163,11 +166,13 @@ function refute(guess) {
     .filter((word) => word !== "wide")
     .map((word) => {
       const [before, now] = [0, 1].map((text) => weight(DATA.official, text, word));
-      return `“${word}” gets ${two(now)}, ${now > before ? "more" : "less"} than the ${two(before)} with “tired”`;
+      return `“${word}” gets ${format(now)}, ${now > before ? "more" : "less"} than the ${format(before)} with “tired”`;
     });
   const top = DATA.tokens[1][row.indexOf(Math.max(...row))];
   const beyond =
-    top === most ? "" : ` Still more, ${two(Math.max(...row))}, goes to ${top}, which is no word; many heads do that.`;
+    top === most
+      ? ""
+      : ` Still more, ${format(Math.max(...row))}, goes to ${top}, which is no word; many heads do that.`;
   return (
     `${guess === most ? "Yes" : "No"}: of the three, “${most}” gets the widest ribbon. ${each.join(", and ")}.${beyond} ` +
     "So the last word has changed where “it” looks, though this head does not simply find what “it” means. " +
@@ -197,7 +202,7 @@ function show(weights) {
     .every((row) => row.every((w) => w >= 0 && w <= 1) && row.reduce((a, b) => a + b) < 1.001);
   if (!drawable) return "These are not weights from 0 to 1 that sum to 1, so there are no ribbons to draw.";
   draw(weights);
-  const of = (text, word) => two(weight(weights, text, word));
+  const of = (text, word) => format(weight(weights, text, word));
   if (off < 1e-5)
     return (
       `The ribbons are what your lines compute: “it” gives “animal” ${of(0, "animal")} with “tired” and ` +
@@ -207,7 +212,7 @@ function show(weights) {
     most = DATA.tokens[0][changes.indexOf(Math.max(...changes))];
   return (
     `The ribbons are what your lines compute, and the dashed lines are what BERT computes. “it” gives “${most}” ` +
-    `${of(0, most)} instead of ${two(weight(DATA.official, 0, most))}.`
+    `${of(0, most)} instead of ${format(weight(DATA.official, 0, most))}.`
   );
 }
 
@@ -216,7 +221,7 @@ async function tryModel(bodies) {
   const { cosines, error } = await tryIt("embed", { bodies, texts: DATA.texts }, LONG);
   if (error) return unusable(error);
   const [first, ...others] = DATA.texts.map((text) => `“${text}”`);
-  const list = (numbers) => numbers.map(two).join(" and ");
+  const list = (numbers) => numbers.map((number) => format(number)).join(" and ");
   return (
     `In the whole BERT, ${first} then has the cosines ${list(cosines)} with ${others.join(" and ")}. ` +
     `PyTorch's are ${list(DATA.cosines)}.`
@@ -427,9 +432,9 @@ by("run").addEventListener("submit", async (event) => {
     if (yours.error ?? ours.error) throw new Error(unusable(yours.error ?? ours.error));
     const [[cosine], [other]] = [yours.cosines, ours.cosines];
     by("cosine").textContent =
-      `The cosine is ${two(cosine)}, computed in ${yours.seconds.toFixed(1)} s with ` +
+      `The cosine is ${format(cosine)}, computed in ${yours.seconds.toFixed(1)} s with ` +
       (names.length
-        ? `your ${names.join(", ")} in all layers. With our lines it is ${two(other)}.`
+        ? `your ${names.join(", ")} in all layers. With our lines it is ${format(other)}.`
         : "our lines: none is yours yet.");
   } catch (error) {
     by("cosine").textContent = error.message;
@@ -480,12 +485,6 @@ async function begin() {
   if (isReady) await giveModel(); // else Python is starting again, and `startPython` gives it
 }
 
-try {
-  const theme = localStorage.getItem("theme"); // set by the site's light/dark switch
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-} catch {
-  /* the browser blocks storage */
-}
 begin().catch((error) => {
   by("ready").textContent = `Python did not start here: ${error.message}.`;
 });

@@ -33,8 +33,8 @@ from tests.browser.explorer_page import (
 )
 from tests.texts import WORDS, generated_strings, in_words, telling_characters
 from utils.search import embed
-from views.figures import splitting_rules, vocabulary_lines
-from views.page import own_text
+from views.figures import FOLDER, splitting_rules, vocabulary_lines
+from views.scripts import join
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
@@ -169,7 +169,7 @@ def test_the_tokenizer_gives_our_ids(page, tokenizer):
     """It agrees on generated strings, chosen words and special characters, unlike a naive tokenizer."""
     texts = generated_strings(2000 if BUILT else 400) + WORDS + in_words(telling_characters())
     wanted = [tokenizer.encode(text) for text in texts]
-    page.add_script_tag(content=own_text("draggable/tokenizer.js"))
+    page.add_script_tag(content=join(FOLDER / "tokenizer.js"))
     start = """([vocabulary, rules]) => {
       window.encode = makeTokenizer(vocabulary, rules);
       window.naive = makeTokenizer(vocabulary, { ...rules, later: [] });
@@ -210,7 +210,7 @@ def test_the_picture_at_the_top_is_of_the_readers_text(running, encoder, tokeniz
     """
     torchs = results(encoder, tokenizer, "the dog is unbelievably big")
     running.set_viewport_size({"width": 390, "height": 844})
-    running.evaluate("wish = null, choseHead = false")
+    running.evaluate("Object.assign(page, { wish: null, choseHead: false })")
     send(running, "the dog is unbelievably big")
     picture = running.frame_locator("#opening iframe:not(.coming)")
     expect(picture.locator(".word .name")).to_have_text(torchs.tokens)

@@ -1,5 +1,23 @@
 // A query and keys as arrows: their dot products, the softmax of them, and the average of the values.
 
+import { arrowhead, clamp, covered, dot, largest, percent, pointing, shaft, softmax } from "../numbers.js";
+import { add, by, letterSize, set } from "../elements.js";
+import {
+  data,
+  explain,
+  figure,
+  glide,
+  handle,
+  keepChoices,
+  makeRoom,
+  redraw,
+  say,
+  show,
+  stretch,
+  table,
+  tick,
+} from "./figure.js";
+
 explain(
   "Drag an arrow's head, or move it with the arrow keys: turn the query towards a key, and that key's score grows; " +
     "make the query longer, and the largest weight grows.",
@@ -17,8 +35,9 @@ function flatten({ query, keys, values, scaled, simple }) {
     carried = simple || !apart ? keys : values;
   return [scaled ? Math.SQRT2 : 1, ...[asks, ...keys, ...carried].flat()];
 }
-function attend([divisor, ...rest]) {
-  const [asks, ...others] = pairs(rest),
+function attend(numbers) {
+  const [divisor, ...rest] = numbers,
+    [asks, ...others] = pairs(rest),
     offers = others.slice(0, names.length),
     carried = others.slice(names.length);
   const products = offers.map((key) => dot(asks, key)),
@@ -117,7 +136,7 @@ const average = [0, 1].map((at) => add(result, "span", { class: `average-${"xy"[
 average[0].before("Average of the values: (");
 average[0].after(", ");
 result.append(")");
-side.append(document.getElementById("say"));
+side.append(by("say"));
 const controls = add(side, "div", { class: "controls" });
 tick(controls, "divide by √D (here √2)", state.scaled, (on) => {
   state.scaled = on;
@@ -214,3 +233,4 @@ function outline(points) {
 
 draw();
 redraw(svg, draw);
+keepChoices(state, draw);

@@ -1,39 +1,21 @@
-// Shared by all draggable figures: elements, numbers, moves, controls and handles.
-"use strict";
+// Shared by all views and figures: data, moves, controls and handles.
+
+import { fitFrame, keepTheme, root } from "../frame.js";
+import { arrowhead, format, inflate } from "../numbers.js";
+import { add, by, onArrows, set } from "../elements.js";
+import "../picture.js";
 
 // The explorer brings data of its own.
-const data = window.frameElement?.figure ?? JSON.parse(document.getElementById("data").textContent);
-const figure = document.getElementById("figure") ?? document.getElementById("view");
-const SVG = "http://www.w3.org/2000/svg";
-
-// Add a new element to its parent, an SVG element inside an SVG. Text is set as text, never as HTML.
-function add(parent, tag, attributes = {}, text = null) {
-  const inSvg = tag === "svg" || parent.namespaceURI === SVG;
-  const element = inSvg ? document.createElementNS(SVG, tag) : document.createElement(tag);
-  set(element, attributes);
-  if (text !== null) element.textContent = text;
-  return parent.appendChild(element);
-}
-
-function set(element, attributes) {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-}
-
-function format(number, digits = 2) {
-  return Number.isFinite(number)
-    ? number
-        .toFixed(digits)
-        .replace(/^-(0(\.0+)?)$/, "$1")
-        .replace("-", "\u2212")
-    : "\u2013";
-}
+export const data = window.frameElement?.figure ?? JSON.parse(by("data").textContent);
+export const figure = by("figure") ?? by("view");
 
 // Every change of numbers is a move: `draw` shows each state from the numbers that `owner` shows now to `goal`.
 // The last state comes immediately while a reader drags, in a photograph and under reduced motion.
 const MOVE = 400; // milliseconds
-const shownBy = new WeakMap(),
-  moves = new Map(); // by owner: the numbers that it shows, and its move
-const animated = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+// By owner: the numbers that it shows, and its move.
+export const shownBy = new WeakMap();
+export const moves = new Map();
+export const animated = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 let dragging = false,
   nested = false;
 
@@ -48,7 +30,7 @@ for (const kind of ["pointermove", "pointerup", "pointercancel"]) {
   );
 }
 
-function glide(owner, goal, draw, from = shownBy.get(owner), time = MOVE) {
+export function glide(owner, goal, draw, from = shownBy.get(owner), time = MOVE) {
   const put = (numbers) => {
     const outer = nested;
     nested = true; // numbers that follow from these have no moves of their own
@@ -65,7 +47,7 @@ function glide(owner, goal, draw, from = shownBy.get(owner), time = MOVE) {
   root.classList.add("moving");
 }
 
-function advance(now) {
+export function advance(now) {
   for (const [owner, { from, goal, put, time, begun }] of moves) {
     const share = Math.max(0, Math.min(1, (now - begun) / time)),
       eased = share * share * (3 - 2 * share);
@@ -77,7 +59,7 @@ function advance(now) {
 }
 
 // Draw new elements, and let each glide from where the last one with the same data-key was.
-function rearrange(parent, draw) {
+export function rearrange(parent, draw) {
   const all = () =>
     [...parent.querySelectorAll("[data-key]")].map((element) => [element, element.getBoundingClientRect()]);
   const before = new Map(all().map(([{ dataset }, box]) => [dataset.key, box]));
@@ -96,7 +78,7 @@ function rearrange(parent, draw) {
 }
 
 // Show a number, rounded, and keep it unrounded in data-value. `also` draws what else depends on it.
-function show(element, number, digits = 2, also = () => {}) {
+export function show(element, number, digits = 2, also = (_now) => {}) {
   element.dataset.value = number;
   glide(element, [number], ([now]) => {
     element.textContent = format(now, digits);
@@ -105,12 +87,12 @@ function show(element, number, digits = 2, also = () => {}) {
 }
 
 // Name an element by what it shows, then by what that means: speech control finds it by the words on the screen.
-function nameShown(element, shown, meaning) {
+export function nameShown(element, shown, meaning) {
   element.setAttribute("aria-label", `${shown} ${meaning}`);
 }
 
 // Show a share from 0 to 1 as the length of a bar.
-function stretch(bar, share, from) {
+export function stretch(bar, share, from) {
   glide(
     bar,
     [share],
@@ -122,7 +104,7 @@ function stretch(bar, share, from) {
 }
 
 // Add a table with these columns and a row for each name. Returns each row's cells, in the order of the columns.
-function table(parent, columns, names) {
+export function table(parent, columns, names) {
   const all = add(add(parent, "div", { class: "scroll" }), "table");
   const head = add(add(all, "thead"), "tr"),
     body = add(all, "tbody");
@@ -134,51 +116,21 @@ function table(parent, columns, names) {
   });
 }
 
-// The bytes of a base64 text, as they are or decompressed.
-const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-async function inflate(text) {
-  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
-// Run compressed code.
+// Run compressed code: page.py calls this in the page of a head, model or neuron view.
 async function run(packed) {
   add(document.body, "script", {}, new TextDecoder().decode(await inflate(packed)));
 }
 
-// Read rows of numbers from base64 of float32, as `pack` in figures.py writes them.
-function unpack(text, size) {
-  const flat = new Float32Array(bytesOf(text).buffer);
-  return Array.from({ length: flat.length / size }, (_, row) => [...flat.subarray(row * size, (row + 1) * size)]);
-}
-
-const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-const dot = (a, b) => sum(a.map((number, i) => number * b[i]));
-
-function softmax(scores) {
-  const most = Math.max(...scores),
-    parts = scores.map((score) => Math.exp(score - most)),
-    total = sum(parts);
-  return parts.map((part) => part / total);
-}
-
-const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
-// Letters from right to left are isolated, as in <bdi>: they keep the order of the sentence around them.
-const quoted = (name) => `\u201c${FROM_THE_RIGHT.test(name) ? `\u2068${name.trim()}\u2069` : name}\u201d`;
-
-const largest = (numbers) => numbers.indexOf(Math.max(...numbers));
-const percent = (share) => `${Math.round(100 * share)} %`;
-
 // Say what is chosen; `rests` marks what a reader may do instead, which no picture shows.
-function say(text, rests = false) {
-  const element = document.getElementById("say");
+export function say(text, rests = false) {
+  const element = by("say");
   element.textContent = text;
   element.classList.toggle("rests", rests);
 }
 
 // Say in one sentence, below the figure, what a reader may do, and behind "?" what else there is to know.
-function explain(text, more = "") {
-  const help = document.getElementById("help");
+export function explain(text, more = "") {
+  const help = by("help");
   help.textContent = text;
   if (!more) return;
   help.append(" ");
@@ -188,7 +140,7 @@ function explain(text, more = "") {
 }
 
 // What a reader has chosen is kept in the address of a saved page, from which "Copy link" copies it.
-const remembered = Object.fromEntries(
+export const remembered = Object.fromEntries(
   [...new URLSearchParams(window.frameElement ? "" : location.hash.slice(1))].flatMap(([name, text]) => {
     try {
       return [[name, JSON.parse(text)]];
@@ -197,7 +149,7 @@ const remembered = Object.fromEntries(
     }
   }),
 );
-function remember(choices) {
+export function remember(choices) {
   if (window.frameElement || location.protocol === "about:") return;
   const some = Object.entries(choices).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, JSON.stringify(value)]],
@@ -208,7 +160,7 @@ function remember(choices) {
 // Of a figure, its controls, what is pressed in it, its arrows and `held`, its state, in one place for all figures.
 const KINDS_OF_CONTROLS = ["textarea", "[type=radio], [type=checkbox]", "[type=range], [type=number]"];
 KINDS_OF_CONTROLS.push("[aria-checked], [aria-pressed]", "select", ".handle");
-function keepChoices(held = null, again = () => {}) {
+export function keepChoices(held = null, again = () => {}) {
   const controls = () => [...figure.querySelectorAll(KINDS_OF_CONTROLS.join())];
   const read = (one) => {
     if (one.matches(".handle")) return [+one.dataset.x, +one.dataset.y];
@@ -231,7 +183,10 @@ function keepChoices(held = null, again = () => {}) {
       }
     }
   }
-  if (held && remembered.held) again(Object.assign(held, remembered.held));
+  if (held && remembered.held) {
+    Object.assign(held, remembered.held);
+    again();
+  }
   const keep = () => {
     const now = controls().map((one, at) => [at, read(one)]);
     const changed = now
@@ -245,10 +200,10 @@ function keepChoices(held = null, again = () => {}) {
 
 // Controls. Each calls `changed` with the new choice.
 
-function slider(
+export function slider(
   parent,
   name,
-  { min, max, step = 1, value, digits = 0, shown = (number) => format(number, digits) },
+  { min, max, step = 1, value, digits = 0, shown = (number, _input) => format(number, digits) },
   changed,
 ) {
   const label = add(parent, "label", {}, name.trim());
@@ -267,7 +222,7 @@ function slider(
   return input;
 }
 
-function tick(parent, name, on, changed) {
+export function tick(parent, name, on, changed) {
   const label = add(parent, "label"),
     input = add(label, "input", { type: "checkbox" });
   input.checked = on;
@@ -277,7 +232,7 @@ function tick(parent, name, on, changed) {
 }
 
 // Let the reader choose one of several names.
-function choice(parent, title, names, chosen, changed) {
+export function choice(parent, title, names, chosen, changed) {
   const group = add(parent, "fieldset");
   add(group, "legend", {}, title);
   return names.map((name) => {
@@ -291,7 +246,7 @@ function choice(parent, title, names, chosen, changed) {
 }
 
 // A box for the reader's own text.
-function typed(parent, name, text, { rows = 1, most }, changed) {
+export function typed(parent, name, text, { rows = 1, most }, changed) {
   const label = add(parent, "label", { class: "typed" }, name);
   const input = add(label, "textarea", { rows, maxlength: most, spellcheck: "false" }, text);
   input.addEventListener("input", () => changed(input.value));
@@ -301,7 +256,7 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
 // Steps 0 to `last`: Play, a button back, a slider and a button on. `last(number, at)` changes their number and goes to
 // one. A photograph shows the last step.
 const BEAT = 1000; // milliseconds from step to step while they play
-function steps(controls, name, last, changed) {
+export function steps(controls, name, last, changed) {
   const parent = add(controls, "div", { class: "steps" }),
     button = (text) => add(parent, "button", { type: "button" }, text);
   const play = button(""),
@@ -356,40 +311,11 @@ function steps(controls, name, last, changed) {
   };
 }
 
-// The head of an arrow that points to the right, with its tip at the origin.
-const arrowhead = (size) => `M0 0L${-1.6 * size} ${0.75 * size}L${-1.3 * size} 0L${-1.6 * size} ${-0.75 * size}Z`;
-// What it covers, for makeRoom, if the arrow begins at the origin.
-function covered([x, y], size) {
-  const share = 1 - (0.8 * size) / (Math.hypot(x, y) || 1);
-  return [share * x, share * y, 0.8 * size];
-}
-const pointing = (x, y) => `translate(${x} ${-y}) rotate(${(-180 * Math.atan2(y, x)) / Math.PI})`;
-
-// The line of an arrow from the origin; it ends within the head.
-function shaft([x, y], size) {
-  const share = Math.max(0, 1 - (1.2 * size) / (Math.hypot(x, y) || 1));
-  return `M0 0L${share * x} ${-share * y}`;
-}
-
-// The path of a band from x0 to x1; at each end it has a top and a height.
-function bandPath(x0, x1, [a, high], [b, low]) {
-  const c = (x1 - x0) / 2;
-  return (
-    `M${x0} ${a}C${x0 + c} ${a} ${x1 - c} ${b} ${x1} ${b}v${low}C${x1 - c} ${b + low} ${x0 + c} ${a + high} ` +
-    `${x0} ${a + high}z`
-  );
-}
-
-// A text may be longer than its column.
-function fitText(text, most) {
-  if (text.getComputedTextLength() > most) set(text, { textLength: most, lengthAdjust: "spacingAndGlyphs" });
-}
-
-// The size of letters in an SVG's own units: as large as everywhere else on the page.
-const letterSize = (svg) => parseFloat(getComputedStyle(document.body).fontSize) / (svg.getScreenCTM()?.a || 1);
+// How wide an SVG is that has the width of the figure.
+export const widthNow = () => Math.max(300, figure.clientWidth);
 
 // Draw again when the size changes, or, of an SVG drawn for a width, the width; as long as the page exists.
-function redraw(element, draw, drawnFor = null) {
+export function redraw(element, draw, drawnFor = null) {
   new ResizeObserver(() => {
     if (!figure.isConnected || !figure.clientWidth) return;
     if (!drawnFor || drawnFor.viewBox.baseVal.width !== widthNow()) draw();
@@ -400,7 +326,7 @@ function redraw(element, draw, drawnFor = null) {
 // within `edge` of the middle (one number, or one across and one upwards). `labels` are { element, x, y }, where x and
 // y are the middle of the text; `points` are [x, y, half a width, half a height], by default about as large as a small
 // letter.
-function makeRoom(labels, points, size, edge) {
+export function makeRoom(labels, points, size, edge) {
   const [across, up] = [edge].flat().length > 1 ? edge : [edge, edge];
   const boxes = labels
     .filter(({ element }) => element.textContent)
@@ -433,7 +359,7 @@ function makeRoom(labels, points, size, edge) {
 
 // An arrow's head, to drag or to move with the arrow keys by `step` from where it `is`. `moved` gets [x, y], with y
 // upwards; `handle.put([x, y])` draws it there.
-function handle(svg, name, colour, { size, step, is, moved }) {
+export function handle(svg, name, colour, { size, step, is, moved }) {
   const all = add(svg, "g", { class: "handle", tabindex: 0, role: "slider", "aria-label": name, "aria-valuenow": 0 });
   add(all, "circle", { r: 2 * size, fill: "transparent" }); // large enough for a finger
   const head = add(all, "path", { d: arrowhead(size), fill: colour, class: "dot" });
@@ -459,11 +385,11 @@ function handle(svg, name, colour, { size, step, is, moved }) {
 }
 
 // Where the pointer is in an SVG's own units.
-const pointIn = (svg, { clientX, clientY }) =>
+export const pointIn = (svg, { clientX, clientY }) =>
   new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
 
 // Let the pointer drag an element of an SVG.
-function onDrag(element, moved) {
+export function onDrag(element, moved) {
   element.addEventListener("pointerdown", (event) => {
     element.setPointerCapture(event.pointerId);
     element.focus();
@@ -475,18 +401,6 @@ function onDrag(element, moved) {
     if (element.hasPointerCapture(event.pointerId)) moved(event);
   });
 }
-
-const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-// Call `moved` with the direction of an arrow key, [right, down].
-function onArrows(element, moved) {
-  element.addEventListener("keydown", (event) => {
-    if (!ARROWS[event.key]) return;
-    event.preventDefault();
-    moved(...ARROWS[event.key], event);
-  });
-}
-
-const clamp = (number, low, high) => Math.max(low, Math.min(high, number));
 
 // Follow the theme of the surrounding page, and the height of the figure.
 keepTheme();

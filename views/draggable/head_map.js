@@ -1,26 +1,29 @@
-// A map of all heads, for the head and the sentence view: a button for each, one for the mean of each layer, and one for
-// the mean of all. `heads`, the number of heads, is the place of a layer's mean, and that of layers the place of all.
+// A map of all heads: a button for each and, with `means`, one for the mean of each layer, and one for the mean of all. `heads`, the number of heads, is the place of a layer's mean, and that of layers the place of all.
+
+import { clamp, format } from "../numbers.js";
+import { add, onArrows, set } from "../elements.js";
 
 // `choose(layer, head, event)` is called with what was pressed. Returns a function that shows a number in each cell,
 // `numbers[layer][head]` from 0 to `most`, and marks those that are chosen.
-function headMap(parent, layers, heads, role, choose) {
+export function headMap(parent, layers, heads, role, choose, means = true) {
+  const across = means ? heads + 1 : heads;
   const grid = add(add(parent, "div", { class: "scroll" }), "div", {
     class: "heads",
-    style: `--columns: ${heads + 1}`,
     role: role === "radio" ? "radiogroup" : "group",
     "aria-label": "the head",
   });
+  grid.style.setProperty("--columns", across);
   const label = (text, kind = "") => add(grid, "span", { class: kind, "aria-hidden": true }, text);
   add(label("", "side"), "span", {}, "head");
   for (let head = 0; head < heads; head++) label(head);
-  label("mean", "mean");
-  const rows = [...layers.map((number, at) => `${number}`), ...(layers.length > 1 ? ["all"] : [])];
+  if (means) label("mean", "mean");
+  const rows = [...layers.map((number, at) => `${number}`), ...(means && layers.length > 1 ? ["all"] : [])];
   const cells = rows.map((text, layer) => {
     const name = label("", "side");
     if (!layer) add(name, "span", {}, "layer ");
     name.append(text);
     const isAll = layer === layers.length;
-    return Array.from({ length: heads + 1 }, (_, head) => {
+    return Array.from({ length: across }, (_, head) => {
       if (isAll && head < heads) return label("");
       const cell = add(grid, "button", { type: "button", class: head < heads ? "cell" : "cell last", role });
       cell.addEventListener("click", (event) => choose(layer, head, event));
@@ -34,7 +37,7 @@ function headMap(parent, layers, heads, role, choose) {
   };
   let now = [0, 0]; // to which the keyboard comes
   onArrows(grid, (right, down) => {
-    const head = clamp(now[1] + right, 0, heads),
+    const head = clamp(now[1] + right, 0, across - 1),
       layer = clamp(now[0] + down, 0, cells.length - 1);
     const to = isCell(cells[layer][head]) ? [layer, head] : down ? [layer, heads] : now;
     if (role === "radio") choose(...to, {});
@@ -55,10 +58,12 @@ function headMap(parent, layers, heads, role, choose) {
     cells.forEach((row, layer) => row.forEach((cell, head) => isCell(cell) && act(cell, layer, head)));
   function show(numbers, isChosen, meaning = "") {
     each((cell, layer, head) => {
-      const share = numbers[layer][head],
-        name = `${nameOfCell(layer, head)}: ${format(share)}${meaning}`,
+      const share = numbers?.[layer][head],
+        number = numbers ? `: ${format(share)}${meaning}` : "",
+        name = nameOfCell(layer, head) + number,
         checked = isChosen(layer, head);
-      set(cell, { "aria-checked": checked, tabindex: -1, "data-value": share, "aria-label": name, title: name });
+      set(cell, { "aria-checked": checked, tabindex: -1, "aria-label": name, title: name });
+      if (numbers) cell.dataset.value = share;
       if (checked && (role === "radio" || !grid.contains(document.activeElement))) now = [layer, head];
     });
     go(now);

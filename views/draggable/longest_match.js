@@ -1,5 +1,10 @@
 // How a word is cut into pieces: each piece that is tried is a box under its letters, the longest first.
 
+import { clamp } from "../numbers.js";
+import { add, by } from "../elements.js";
+import { choice, data, explain, figure, glide, keepChoices, say, show, shownBy, steps, typed } from "./figure.js";
+import { findTries, keepPieces, makeSplitter, readVocabulary, SPECIAL } from "./tokenizer.js";
+
 explain("Click or tap between two letters to guess the cuts, then play the tries; or type a text of your own.");
 
 const ids = readVocabulary(data.vocabulary),
@@ -20,7 +25,7 @@ const box = typed(figure, "Your text", data.text, { rows: 1, most: data.most }, 
 const words = add(figure, "div", { class: "words" });
 // The buttons come first: what grows below them does not move them.
 const stepper = steps(add(figure, "div", { class: "controls" }), "try", 0, draw);
-add(figure, "div", { class: "said" }).append(document.getElementById("say")); // as high as its longest sentence
+add(figure, "div", { class: "said" }).append(by("say")); // as high as its longest sentence
 const named = { tabindex: 0, role: "group", "aria-label": "The pieces tried" };
 const tries = add(figure, "div", { class: "scroll tries", ...named });
 const letters = add(tries, "div", { class: "letters" });
@@ -159,3 +164,4 @@ function tell(last, count, finished) {
 }
 
 read(data.text);
+keepChoices();

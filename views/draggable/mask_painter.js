@@ -1,5 +1,9 @@
 // A mask, painted cell by cell: which token may see which, and the average of the values that each row may see.
 
+import { dot, format, softmax, sum } from "../numbers.js";
+import { add, onArrows, set } from "../elements.js";
+import { choice, data, explain, figure, keepChoices, nameShown, say, show } from "./figure.js";
+
 explain(
   "Press a cell to close or open it, drag on to paint (with keys: arrows, Space), or change a value and watch " +
     "whose average moves. All scores are equal here: n open cells weigh 1/n each.",
@@ -225,3 +229,4 @@ onArrows(body, (right, down, { target }) => {
 });
 
 start(data.mask);
+keepChoices(state, draw);

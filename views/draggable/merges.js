@@ -1,5 +1,9 @@
 // How a vocabulary is learned: the most frequent pair of neighbouring pieces becomes one piece, again and again.
 
+import { add, by } from "../elements.js";
+import { data, explain, figure, keepChoices, rearrange, say, show, steps, stretch, table, typed } from "./figure.js";
+import { makeSplitter } from "./tokenizer.js";
+
 explain(
   "Press “play”, or “next” for one merge: the framed pair becomes one piece in every word; " +
     "or type texts of your own, and learning starts again.",
@@ -29,7 +33,7 @@ function compute({ text }) {
 }
 
 const stepper = steps(add(figure, "div", { class: "controls" }), "merge", 0, draw);
-figure.append(document.getElementById("say"));
+figure.append(by("say"));
 const row = add(figure, "div", { class: "row" }),
   left = add(row, "div"),
   right = add(row, "div");
@@ -163,3 +167,4 @@ function tell({ words: all, vocabulary, pairs: [next] }, at) {
 }
 
 begin(data.text);
+keepChoices();

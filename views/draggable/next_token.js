@@ -1,6 +1,24 @@
 // A decoder's shares for the next token as pieces of a ruler: temperature, then top-k, then top-p, in transformers'
 // order, and darts.
 
+import { clamp, format, percent, softmax, sum } from "../numbers.js";
+import { add, by, set } from "../elements.js";
+import {
+  data,
+  explain,
+  figure,
+  glide,
+  keepChoices,
+  onDrag,
+  pointIn,
+  redraw,
+  say,
+  show,
+  slider,
+  table,
+  widthNow,
+} from "./figure.js";
+
 explain(
   "Drag the red curtain (top-p) or move temperature and top-k, then throw darts; " +
     "point at a piece, or tap it, to read its numbers.",
@@ -121,7 +139,7 @@ add(curtain, "rect", { x: -22, y: TOP - 26, width: 44, height: HIGH + 34, fill: 
 add(curtain, "path", { d: `M0 ${TOP - 12}V${TOP + HIGH + 4}` });
 add(curtain, "circle", { cy: TOP - 14, r: 7 });
 const sign = write(curtain, "", { x: -14, y: TOP - 26 });
-figure.append(document.getElementById("say"));
+figure.append(by("say"));
 const all = add(figure, "details");
 add(all, "summary", {}, count > 50 ? "the numbers of the first 50" : "all numbers");
 const cells = table(
@@ -268,7 +286,6 @@ function tell({ given, shares, drawn }) {
 // What top-p keeps, in words.
 const nucleus = () => (state.p < 1 ? `, the likeliest until their shares reach ${format(state.p)}` : "");
 
-const widthNow = () => Math.max(300, figure.clientWidth);
 function resize() {
   set(ruler, { viewBox: `0 0 ${widthNow()} ${WHOLE}` });
   draw();
@@ -278,3 +295,4 @@ const random = generator(0);
 state.darts = Array.from({ length: 100 }, random);
 resize();
 redraw(figure, resize, ruler);
+keepChoices(state, draw);

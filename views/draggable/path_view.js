@@ -1,6 +1,22 @@
 // The words of a text as lanes through the layers of an encoder. Where a word goes: how far each vector turns without it,
 // measured. Where a vector comes from: its share of each word's vector in each layer, and a measurement beside that.
 
+import { bandPath, clamp, dot, format, largest, quoted, sum, unpack } from "../numbers.js";
+import { add, by, fitText, onArrows, set } from "../elements.js";
+import {
+  choice,
+  data,
+  explain,
+  figure,
+  glide,
+  keepChoices,
+  moves,
+  nameShown,
+  redraw,
+  say,
+  widthNow,
+} from "./figure.js";
+
 const { names, layers: L } = data,
   N = names.length;
 const measured = unpack(data.turns, N), // of a word taken away and a layer, the turn of each word
@@ -22,7 +38,7 @@ const turn = (word, layer, other) => measured[word * (L + 1) + layer][other];
 const controls = add(figure, "div", { class: "controls" });
 const modes = split ? choice(controls, "Follow a word:", [GOES, FROM], GOES, (mode) => change({ mode })) : [];
 const drawing = add(figure, "svg", { class: "paths", role: "radiogroup", "aria-label": "the word that is followed" });
-figure.append(document.getElementById("say"));
+figure.append(by("say"));
 
 // The share of the last vector of `word` that is in each lane at each depth: rows from the embedding on.
 function sharesOf(word) {
@@ -104,7 +120,6 @@ function tell() {
   say(`By the test, the vector of ${word} turns most without ${list(order.slice(0, 3))}.`);
 }
 
-const widthNow = () => Math.max(300, figure.clientWidth);
 function layout(widths, isFrom) {
   const width = widthNow(),
     narrow = width < 520;
@@ -162,6 +177,7 @@ function paint(widths, tests, goal) {
     const number = isFrom ? widths[0][i] : tests[i];
     if (isFrom) {
       const room = place.left - name - (narrow ? 46 : 52);
+      /** @type {Object<string, any>} */
       const bars = { claim: [-9, 8, number / share], test: [2, 6, tests[i] / full, { "data-value": tests[i] }] };
       for (const [kind, [y, height, part, more]] of own ? [] : Object.entries(bars)) {
         const box = { x: name, y: middle[i] + y, height, width: Math.max(0.5, part * room) };
@@ -265,3 +281,4 @@ onArrows(drawing, (right, down) => {
 
 draw();
 redraw(figure, draw, drawing);
+keepChoices(state, draw);

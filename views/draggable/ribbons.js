@@ -3,7 +3,7 @@
 // The path and the breadth of each ribbon. The tokens are at the places `at` along the sentence; the ribbons begin
 // around `from`, the place of `token`, are `whole` wide together, and rise up to `high`. `point` turns a place along
 // the sentence, and a distance from it, into coordinates. `outline` is the path of both edges.
-function ribbonPaths(shares, token, { at, from, whole, high }, point) {
+export function ribbonPaths(shares, token, { at, from, whole, high }, point) {
   const span = Math.max(...at.map((x) => Math.abs(x - from)), 1),
     paths = [];
   const inOrder = at

@@ -1,5 +1,26 @@
 // A query and a key, each turned by its position times an angle: their product depends on the distance only.
 
+import { root } from "../frame.js";
+import { clamp, covered, dot, format, shaft } from "../numbers.js";
+import { add, by, letterSize, set } from "../elements.js";
+import {
+  advance,
+  animated,
+  data,
+  explain,
+  figure,
+  glide,
+  handle,
+  keepChoices,
+  makeRoom,
+  redraw,
+  say,
+  show,
+  slider,
+  table,
+  tick,
+} from "./figure.js";
+
 explain(
   "Drag a position above or below the line (or use the arrow keys), then tick “move both together”; " +
     "drag the arrows' heads to try others.",
@@ -7,6 +28,7 @@ explain(
 
 const { names, base, pairs } = data,
   N = names.length;
+/** @type {any[]} */
 const both = ["query", "key"].map((name, i) => ({
   name,
   vector: data[name],
@@ -40,7 +62,7 @@ function compute({ angle, at, vectors }) {
     each = Array.from({ length: 2 * N - 1 }, (_, i) => i + 1 - N);
   return { turned, product: dot(...turned), products: each.map((far) => productAt(far, angle, vectors)) };
 }
-const productAt = (far, angle, [asks, offers]) => dot(turn(asks, far * angle), offers);
+const productAt = (far, angle, vectors) => dot(turn(vectors[0], far * angle), vectors[1]);
 const state = () => ({ angle, at: both.map(({ at }) => at), vectors: both.map(({ vector }) => vector) });
 const many = (last, make) => Array.from({ length: last + 1 }, (_, i) => make(i / last, i));
 const line = (parent, stroke, width, d = "") => add(parent, "path", { stroke, "stroke-width": width, d, fill: "none" });
@@ -168,7 +190,7 @@ const dots = many(2 * N - 2, (_, i) => {
 });
 write(chart, 13, "distance: position of the query − position of the key", 200, 222);
 const turns = table(side, ["", "turned by position × angle"], ["query", "key", "difference"]);
-side.append(document.getElementById("say"));
+side.append(by("say"));
 
 const STAYS = "Both arrows turned by the same angle. The angle between them stays, and so does their product.";
 function move(one, step) {
@@ -276,3 +298,4 @@ function picture([by, ...numbers]) {
 
 draw();
 redraw(plane, () => draw(said));
+keepChoices();

@@ -1,11 +1,17 @@
 // Where the words of a sentence view are, on a line or in a column, and the ribbons between them.
 
+import { format, FROM_THE_RIGHT, sum } from "../numbers.js";
+import { add, set } from "../elements.js";
+import { figure, widthNow } from "./figure.js";
+import { ribbonPaths } from "./ribbons.js";
+import { drawing, nameOf, short, shown, sizes, state } from "./sentence_texts.js";
+
 const MAX_LETTERS = 20,
   MIN_LETTERS = 14; // pixels
 
 // Pieces and punctuation are nearer to what is before them.
 function isNear(i) {
-  const [before, name] = [i - 1, i].map((at) => nameOf(shown()[0], slots[at] ?? []) ?? "");
+  const [before, name] = [i - 1, i].map((at) => nameOf(shown()[0], drawing.slots[at] ?? []) ?? "");
   return i > 0 && (/^(##.*|[.,;:!?)%\u2019\u2026'-]+)$/.test(name) || /^[(\u2019'-]+$/.test(before));
 }
 
@@ -27,9 +33,9 @@ function readingOrder(names) {
 }
 
 // Where everything is: on one line if the sentence fits, in a column if not.
-const widthNow = () => Math.max(300, figure.clientWidth);
-function measure() {
-  const width = widthNow(),
+export function measure() {
+  const { slots, words } = drawing,
+    width = widthNow(),
     two = state.both,
     texts = two ? shown() : sizes.map((_, text) => text);
   const stacked = slots.map((columns) => two && new Set(shown().map((text) => nameOf(text, columns))).size > 1);
@@ -93,8 +99,9 @@ function measure() {
 }
 
 // Draw ribbons from a place on the line or in the column, and shares as bars and numbers.
-function put(token, from, shares, others, theirs) {
-  const { at, rise, order, low } = place,
+export function put(token, from, shares, others, theirs) {
+  const { words, ribbons, outlines, parts, tags, place } = drawing,
+    { at, rise, order, low } = place,
     two = state.both,
     edges = [rise + 4, low];
   const high = two || !place.row ? rise - 0.4 * place.whole : rise;
@@ -135,15 +142,15 @@ function put(token, from, shares, others, theirs) {
 
 // A word on the line, with its numbers below it or, of two texts, above and below it.
 function putOnLine(i) {
-  const { size, at, wide, rise } = place,
-    { room, box, name, second, number, more, line } = words[i],
+  const { size, at, wide, rise, band, stacked } = drawing.place,
+    { room, box, name, second, number, more, line } = drawing.words[i],
     two = state.both;
   const x = at[i],
     y = rise + (two ? 26 : 8),
-    high = two ? place.band : 1.5 * size,
+    high = two ? band : 1.5 * size,
     end = y + high,
     top = two ? y - 20 : y;
-  const first = y + (two && !place.stacked[i] ? (high - 1.5 * size) / 2 : 0) + 1.08 * size; // where letters stand
+  const first = y + (two && !stacked[i] ? (high - 1.5 * size) / 2 : 0) + 1.08 * size; // where letters stand
   set(box, { x: x - wide[i] / 2 - 3, y, width: wide[i] + 6, height: high });
   set(room, { x: x - wide[i] / 2 - 0.2 * size, y: top, width: wide[i] + 0.4 * size, height: end + 22 - top });
   [
@@ -159,8 +166,8 @@ function putOnLine(i) {
 
 // A word in the column, with its number at the end of its bar.
 function putInColumn(i, share) {
-  const { at, wide, rise, width, bars, longest } = place,
-    { room, box, name, number, line } = words[i],
+  const { at, wide, rise, width, bars, longest } = drawing.place,
+    { room, box, name, number, line } = drawing.words[i],
     y = at[i];
   set(box, { x: rise + 6, y: y - 12, width: bars - rise - 12, height: 24 });
   set(room, { x: rise + 6, y: y - 13, width: width - rise - 6, height: 26 });
@@ -171,8 +178,8 @@ function putInColumn(i, share) {
 
 // A word in the column between the ribbons of two texts, with a number on each side.
 function putBetween(i) {
-  const { at, rise, half, low, stacked } = place,
-    { room, box, name, second, number, more } = words[i];
+  const { at, rise, half, low, stacked } = drawing.place,
+    { room, box, name, second, number, more } = drawing.words[i];
   const y = at[i],
     high = stacked[i] ? 43 : 24,
     middle = rise + half;
@@ -186,7 +193,8 @@ function putBetween(i) {
 
 // One line of 1, divided into the shares; in a column, a bar for each.
 function putBars(order, shares) {
-  const { rise, width, at } = place;
+  const { words, parts, tags, place } = drawing,
+    { rise, width, at } = place;
   let left = 0;
   for (const i of order) {
     const name = words[i].name.textContent,

@@ -1,18 +1,22 @@
 // What a sentence view shows: the weights of one or two texts, in columns that are aligned, and sentences about them.
 
-const { labels, drawn, sizes, heads, layers, models } = data,
-  L = layers.length;
-const rows = []; // per text: of each layer, head and token
-let own = null; // the view's own rows, once the page around it has sent others
-const state = { text: 0, before: null, target: 0, all: models, ...data.first };
+import { bytesOf, capital, float16, format, inflate, largest, quoted, sum, unpack } from "../numbers.js";
+import { data } from "./figure.js";
+
+export const { labels, drawn, sizes, heads, layers, models } = data;
+export const L = layers.length;
+export const rows = []; // per text: of each layer, head and token
+export const state = { text: 0, before: null, target: 0, all: models, ...data.first };
+// What is drawn: the columns of each slot, the elements for it, and where they are; `given` is what the map shows.
+export const drawing = { slots: [], words: [], ribbons: [], outlines: [], parts: [], tags: [], place: null, given: [] };
 const MOST = 128; // columns that are drawn at once, besides one at each end for the others
 
-const short = (name, most = 16) => (name.length > most ? `${name.slice(0, most - 1)}\u2026` : name);
+export const short = (name, most = 16) => (name.length > most ? `${name.slice(0, most - 1)}\u2026` : name);
 // The texts that are drawn: one, or the first above and another below.
-const shown = () => (state.both ? [0, state.text || 1] : [state.text]);
-const idsOf = (text) => drawn[state.mode].ids[text];
+export const shown = () => (state.both ? [0, state.text || 1] : [state.text]);
+export const idsOf = (text) => drawn[state.mode].ids[text];
 const count = () => drawn[state.mode].names[0].length;
-const has = (text, column) => idsOf(text).includes(column);
+export const has = (text, column) => idsOf(text).includes(column);
 
 // What the i-th token of a text gives in a head, or on average over those of a layer (`head` is their number) or all.
 function weightsOf(all, text, layer, head, i) {
@@ -25,7 +29,7 @@ function weightsOf(all, text, layer, head, i) {
 }
 
 // The weights of a column's words or pieces: averaged over those that look, summed over those that are looked at.
-function row(text, { layer, head, token } = state, all = rows) {
+export function row(text, { layer, head, token } = state, all = rows) {
   const ids = idsOf(text),
     shares = Array(count()).fill(0),
     asking = ids.flatMap((column, i) => (column === token ? [i] : []));
@@ -43,25 +47,14 @@ function headInWords() {
   return `in layer ${layers[state.layer]}, ${state.head < heads ? `head ${state.head}` : `on average over its ${heads} heads`}`;
 }
 
-// A page around this view may send `weights` of the head that is shown, a matrix for each text. They are drawn in place of
-// the view's own, which then have dashed outlines.
-addEventListener("message", ({ source, data: { weights } }) => {
-  if (source !== parent || !rows.length || !weights || state.head === heads) return;
-  own ??= rows.map((all) => [...all]);
-  weights.forEach((matrix, text) => {
-    rows[text].splice((state.layer * heads + state.head) * sizes[text], matrix.length, ...matrix);
-  });
-  change({});
-});
-
 // How much of a column's attention moves from one text to the other; null if one of them doesn't have it.
-function moved(place) {
+export function moved(place) {
   const [one, other] = shown().map((text) => (has(text, place.token) ? row(text, place) : null));
   return one && other && sum(one.map((share, i) => Math.abs(share - other[i]))) / 2;
 }
 
 const means = new Map(); // of all tokens, by what is compared: they take a moment
-function movedOnAverage(layer, head) {
+export function movedOnAverage(layer, head) {
   const key = [state.mode, state.text, layer, head].join();
   if (!means.has(key)) {
     const each = Array.from({ length: count() }, (_, token) => moved({ layer, head, token })).filter(
@@ -73,7 +66,7 @@ function movedOnAverage(layer, head) {
 }
 
 // What is drawn in a row: the columns of the texts, and of a long text those around the chosen one.
-function findSlots() {
+export function findSlots() {
   const all = Array.from({ length: count() }, (_, i) => i).filter((column) =>
     shown().some((text) => has(text, column)),
   );
@@ -82,14 +75,14 @@ function findSlots() {
   const ends = [all.slice(0, start), all.slice(end)].map((columns) => (columns.length ? [columns] : []));
   return [...ends[0], ...all.slice(start, end).map((column) => [column]), ...ends[1]];
 }
-const gather = (shares) => slots.map((columns) => sum(columns.map((column) => shares[column])));
-function nameOf(text, columns) {
+export const gather = (shares) => drawing.slots.map((columns) => sum(columns.map((column) => shares[column])));
+export function nameOf(text, columns) {
   if (columns.length > 1) return `${columns.length} ${columns[0] < state.token ? "before" : "after"}`;
   return drawn[state.mode].names[text][columns[0]];
 }
 
 // The column, other than the chosen one, that gets most; of two texts, the one whose weight changes most.
-function best() {
+export function best() {
   const [one, other] = shown().map((text) => row(text));
   return other && !isSame(one, other)
     ? largest(one.map((share, i) => Math.abs(share - other[i])))
@@ -100,7 +93,7 @@ function best() {
 const isSame = (one, other) => format(sum(one.map((share, i) => Math.abs(share - other[i]))) / 2) === format(0);
 
 // The same words as in sentence.py.
-function title() {
+export function title() {
   const [one, other] = shown().map((text) => row(text)),
     [names, second] = shown().map((text) => drawn[state.mode].names[text]);
   const { token } = state,
@@ -121,27 +114,29 @@ function title() {
   );
 }
 
-function sentence(token, shares, others, names, second) {
+export function sentence(token, shares, others, names, second) {
   if (state.both) return comparison(token, shares, others, names, second);
   const order = shares
       .map((_, i) => i)
       .sort((a, b) => shares[b] - shares[a])
       .slice(0, 3),
-    rest = slots.length - order.length;
+    rest = drawing.slots.length - order.length;
   const given = order.map((i) => `${format(shares[i])} to ${i === token ? "itself" : quoted(names[i])}`);
   const left = format(1 - sum(order.map((i) => shares[i])));
   const many = rest > 0 ? ` and ${left} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
-  const where = headInWords().replace(/^./, (first) => first.toUpperCase()),
+  const where = capital(headInWords()),
     now = `${where}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
   if (!state.before || !has(state.before.text, state.before.token)) return now;
   const was = state.before.text,
-    to = slots.findIndex((columns) => columns.includes(state.target));
+    to = drawing.slots.findIndex((columns) => columns.includes(state.target));
   const [gets, got] = [row(state.text), row(was, state.before)].map((own) => format(own[state.target]));
   const exchanged = `With ${quoted(labels[state.text])} instead of ${quoted(labels[was])}`;
   return `${exchanged}, ${quoted(names[to])} gets ${gets}, not ${got}. ${now}`;
 }
 
 const isInBoth = () => shown().every((text) => has(text, state.token));
+
+export const sideNames = () => (drawing.place.row ? ["above", "below"] : ["left", "right"]);
 
 function comparison(token, shares, others, names, second) {
   const asker = quoted(names[token] || second[token]);
@@ -155,17 +150,15 @@ function comparison(token, shares, others, names, second) {
   }
   const change = shares.map((share, i) => Math.abs(others[i] - share)),
     most = largest(isSame(shares, others) ? shares : change);
-  const [one, other] = place.row ? sideNames() : ["on the left", "on the right"];
+  const [one, other] = sideNames().map((side) => (drawing.place.row ? side : `on the ${side}`));
   const nameIt = (name) => (most === token && name === names[token] ? "itself" : quoted(name));
   const [a, b] = [names[most] || second[most], second[most] || names[most]].map(nameIt);
   const gives = `${a} ${format(shares[most])} ${one} and ${a === b ? "" : `${b} `}${format(others[most])} ${other}`;
-  const means = layers.map(
-      (_, at) => sum(heatmap.cells[at].slice(0, heads).map((cell) => +cell.dataset.value)) / heads,
-    ),
+  const means = layers.map((_, at) => sum(drawing.given[at].slice(0, heads)) / heads),
     layer = largest(means);
   const ofWhich = `${format(means[layer])} of the attention of ${state.all ? "a token" : asker} moves`;
   return [
-    `${headInWords().replace(/^./, (first) => first.toUpperCase())}, ${asker} gives ${gives}.`,
+    `${capital(headInWords())}, ${asker} gives ${gives}.`,
     `Altogether ${format(sum(change) / 2)} of its attention moves.`,
     ...(L > 1 && format(means[layer]) !== format(0)
       ? [`Layer ${layers[layer]} changes most: on average over its heads, ${ofWhich}.`]
@@ -174,7 +167,7 @@ function comparison(token, shares, others, names, second) {
 }
 
 // Read the weights of a text of `size` tokens, as `pack_weights` in sentence.py writes them.
-async function unpackWeights(packed, size) {
+export async function unpackWeights(packed, size) {
   if (typeof packed === "string") return unpack(packed, size);
   const weights = Float32Array.from(await inflate(packed.small)),
     halves = new DataView(bytesOf(packed.large).buffer);
@@ -184,6 +177,3 @@ async function unpackWeights(packed, size) {
   });
   return Array.from({ length: weights.length / size }, (_, row) => weights.subarray(row * size, (row + 1) * size));
 }
-
-// Of a float16 from 1/16 to 1, which is never smaller than its least normal number.
-const float16 = (bits) => 2 ** ((bits >> 10) - 15) * (1 + (bits & 1023) / 1024);

@@ -1,6 +1,39 @@
 // A sentence in reading order: ribbons from one token, as wide as its attention weight, and a map of all heads. A
 // second sentence or model is drawn below the same words.
 
+import { clamp, format, quoted, unpack } from "../numbers.js";
+import { add, by, onArrows, set } from "../elements.js";
+import { choice, data, explain, figure, glide, keepChoices, nameShown, redraw, say, tick } from "./figure.js";
+import { headMap } from "./head_map.js";
+import {
+  best,
+  drawing,
+  drawn,
+  findSlots,
+  gather,
+  has,
+  heads,
+  idsOf,
+  L,
+  labels,
+  layers,
+  models,
+  moved,
+  movedOnAverage,
+  nameOf,
+  row,
+  rows,
+  sentence,
+  short,
+  shown,
+  sideNames,
+  sizes,
+  state,
+  title,
+  unpackWeights,
+} from "./sentence_texts.js";
+import { measure, put } from "./sentence_ribbons.js";
+
 explain(
   "Choose a word and a head. All ribbons of a text together are 1 wide.",
   "Click or tap them, or press the arrow keys. The bluer a head, the more it gives or, of two texts, the more of its " +
@@ -21,23 +54,18 @@ if (drawn.words.ids.some((ids) => new Set(ids).size < ids.length)) {
   tick(controls, "whole words", state.mode === "words", (on) => change({ mode: on ? "words" : "pieces" }));
 }
 const sides = add(figure, "p", { class: "sides" });
-const drawing = add(figure, "svg", { class: "sentence", role: "radiogroup", "aria-label": "the token that looks" });
-let slots = [],
-  words = [],
-  ribbons = [],
-  outlines = [],
-  parts = [],
-  tags = [],
-  place = null;
+const svg = add(figure, "svg", { class: "sentence", role: "radiogroup", "aria-label": "the token that looks" });
+let own = null; // the view's own rows, once the page around it has sent others
 
 function build() {
-  drawing.replaceChildren();
-  ribbons = [0, 1].map(() => slots.map(() => add(drawing, "path")));
-  outlines = [0, 1].map(() => slots.map(() => add(drawing, "path", { class: "outline" })));
-  parts = slots.map(() => add(drawing, "rect", { rx: 3 }));
-  tags = slots.map(() => add(drawing, "text", { "text-anchor": "middle" }));
-  words = slots.map((columns) => {
-    const all = add(drawing, "g", { role: "radio" });
+  const { slots } = drawing;
+  svg.replaceChildren();
+  drawing.ribbons = [0, 1].map(() => slots.map(() => add(svg, "path")));
+  drawing.outlines = [0, 1].map(() => slots.map(() => add(svg, "path", { class: "outline" })));
+  drawing.parts = slots.map(() => add(svg, "rect", { rx: 3 }));
+  drawing.tags = slots.map(() => add(svg, "text", { "text-anchor": "middle" }));
+  drawing.words = slots.map((columns) => {
+    const all = add(svg, "g", { role: "radio" });
     const word = {
       all,
       room: add(all, "rect", { class: "room" }),
@@ -55,14 +83,14 @@ function build() {
   });
 }
 const below = add(figure, "div", { class: "below" });
-below.append(document.getElementById("say"));
+below.append(by("say"));
 const map = add(below, "div", { class: "map" }),
   asked = add(map, "label");
 const question = add(asked, "span"),
   target = add(asked, "select");
 const heatmap = headMap(map, layers, heads, "radio", (layer, head) => change({ layer, head }));
 target.addEventListener("change", () =>
-  change(state.both ? { all: target.selectedIndex === 1 } : { target: slots[target.selectedIndex][0] }),
+  change(state.both ? { all: target.selectedIndex === 1 } : { target: drawing.slots[target.selectedIndex][0] }),
 );
 
 function change(chosen) {
@@ -82,21 +110,22 @@ function change(chosen) {
 
 function draw() {
   const found = findSlots(),
-    isNew = JSON.stringify(found) !== JSON.stringify(slots);
+    isNew = JSON.stringify(found) !== JSON.stringify(drawing.slots);
   if (isNew) {
-    slots = found;
+    drawing.slots = found;
     build();
   }
   figure.classList.toggle("two", Boolean(state.both));
-  place = measure();
-  const texts = shown(),
+  drawing.place = measure();
+  const { slots, words, ribbons, parts, tags, place } = drawing,
     { size, width, height } = place,
+    texts = shown(),
     token = slots.findIndex((columns) => columns.includes(state.token));
   const [shares, others] = [0, 1].map((side) => (texts.length > side ? gather(row(texts[side])) : slots.map(() => 0)));
   const strongest = slots.findIndex((columns) => columns.includes(best()));
   const [names, second] = texts.map((text) => slots.map((columns) => nameOf(text, columns)));
   const asker = names[token] || second[token];
-  set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-whole": place.whole });
+  set(svg, { viewBox: `0 0 ${width} ${height}`, "data-whole": place.whole });
   words.forEach(({ all, name, second: other, line }, i) => {
     const asks = i === token,
       differs = place.stacked[i];
@@ -127,12 +156,12 @@ function draw() {
     }),
   );
   sides.lastChild?.classList.add("second");
-  drawing.after(...(place.row ? sides.querySelectorAll(".second") : [])); // each label on its own side
+  svg.after(...(place.row ? sides.querySelectorAll(".second") : [])); // each label on its own side
   const goal = [place.at[token], ...shares, ...others, ...given],
     S = slots.length,
     across = heads + 1;
   glide(
-    drawing,
+    svg,
     goal,
     ([from, ...numbers]) => {
       put(token, from, numbers.slice(0, S), numbers.slice(S, 2 * S), theirs);
@@ -151,8 +180,6 @@ function outlinesOf(text, shares) {
   return theirs?.some((share, i) => Math.abs(share - shares[i]) > 0.005) ? theirs : null;
 }
 
-const sideNames = () => (place.row ? ["above", "below"] : ["left", "right"]);
-
 // Fill the map: what each head gives from the chosen token to the target or, of two texts, how much of it moves.
 function drawMap(names, asker) {
   const numbers = heatmap.cells.map((one, layer) =>
@@ -162,6 +189,7 @@ function drawMap(names, asker) {
       return state.all ? movedOnAverage(layer, head) : (moved({ ...state, layer, head }) ?? 0);
     }),
   );
+  drawing.given = numbers;
   const most = state.both ? Math.max(...numbers.flat(), 0.005) : 1;
   heatmap.show(numbers, (layer, head) => layer === state.layer && head === state.head);
   target.replaceChildren();
@@ -173,28 +201,40 @@ function drawMap(names, asker) {
   } else {
     question.textContent = `All ${L * heads} heads: what ${quoted(short(asker))} gives to`;
     names.forEach((name, i) => {
-      add(target, "option", {}, short(name)).selected = slots[i].includes(state.target);
+      add(target, "option", {}, short(name)).selected = drawing.slots[i].includes(state.target);
     });
   }
   return numbers.flat().map((number) => number / most);
 }
 
-onArrows(drawing, (by, down) => {
-  const at = clamp(Math.min(state.layer, L - 1) * heads + Math.min(state.head, heads - 1) + down, 0, L * heads - 1),
-    { order } = place;
-  const now = order.findIndex((i) => slots[i].includes(state.token)),
-    next = slots[order[clamp(now + by, 0, slots.length - 1)]];
+onArrows(svg, (on, down) => {
+  const { slots, words, place } = drawing,
+    at = clamp(Math.min(state.layer, L - 1) * heads + Math.min(state.head, heads - 1) + down, 0, L * heads - 1);
+  const now = place.order.findIndex((i) => slots[i].includes(state.token)),
+    next = slots[place.order[clamp(now + on, 0, slots.length - 1)]];
   change(
-    by
+    on
       ? { token: next[next[0] > state.token ? 0 : next.length - 1] }
       : { layer: Math.floor(at / heads), head: at % heads },
   );
   words[slots.findIndex((columns) => columns.includes(state.token))].all.focus();
 });
+
+// A page around this view may send `weights` of the head that is shown, a matrix for each text. They are drawn in place of
+// the view's own, which then have dashed outlines.
+addEventListener("message", ({ source, data: { weights } }) => {
+  if (source !== window.parent || !rows.length || !weights || state.head === heads) return;
+  own ??= rows.map((all) => [...all]);
+  weights.forEach((matrix, text) => {
+    rows[text].splice((state.layer * heads + state.head) * sizes[text], matrix.length, ...matrix);
+  });
+  change({});
+});
+
 function begin() {
   state.target = best();
   draw();
-  redraw(figure, draw, drawing);
+  redraw(figure, draw, svg);
 }
 
 if (data.weights.every((packed) => typeof packed === "string")) {
@@ -207,3 +247,4 @@ if (data.weights.every((packed) => typeof packed === "string")) {
     begin();
   });
 }
+keepChoices();

@@ -1,6 +1,24 @@
 // One query's scores times a factor, and their softmax. One score is nudged up and down for ever: how far its bar answers
 // is the gradient that softmax passes back.
 
+import { root } from "../frame.js";
+import { clamp, format, largest, quoted, softmax } from "../numbers.js";
+import { add, fitText, onArrows, set } from "../elements.js";
+import {
+  animated,
+  data,
+  explain,
+  figure,
+  glide,
+  keepChoices,
+  moves,
+  nameShown,
+  redraw,
+  say,
+  slider,
+  widthNow,
+} from "./figure.js";
+
 explain(
   "Move the factor, and click or tap a row (or press ↑ and ↓) to nudge its score.",
   "With reduced motion, and in a saved picture, the two ends of the nudge are drawn: a pale part of the bar.",
@@ -31,7 +49,6 @@ for (const [name, at] of [
   add(controls, "button", { type: "button" }, name).addEventListener("click", () => change({ at }));
 }
 const drawing = add(figure, "svg", { class: "bars", role: "radiogroup", "aria-label": "the score that is nudged" });
-const widthNow = () => Math.max(300, figure.clientWidth);
 const ROW = 34,
   TOP = 22;
 let bar = null; // of the nudged score, its number, the dot, and where all of them are
@@ -137,3 +154,4 @@ onArrows(drawing, (right, down) => {
 draw();
 redraw(figure, draw, drawing);
 requestAnimationFrame(nudge);
+keepChoices(state, draw);

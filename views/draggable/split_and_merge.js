@@ -1,5 +1,9 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
+import { clamp } from "../numbers.js";
+import { add, onArrows } from "../elements.js";
+import { choice, data, explain, figure, keepChoices, rearrange, say, show, steps } from "./figure.js";
+
 explain("Play the steps and follow one number (click or tap it, or press the arrow keys); then choose a wrong order.");
 
 const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };
@@ -88,6 +92,7 @@ function walked(path, last, sizes) {
 }
 
 // Swap the first two dimensions of numbers that are given in reading order.
+/** @param {number[]} numbers @param {number[]} shape */
 function transpose(numbers, [a, b, c]) {
   return range(b).flatMap((j) => range(a).flatMap((i) => range(c).map((k) => numbers[(i * b + j) * c + k])));
 }
@@ -180,7 +185,7 @@ function drawBlocks(shape, numbers, wanted) {
         cell.style.setProperty("--head", `color-mix(in srgb, var(--key) ${strength}%, var(--ground, var(--paper)))`);
         cell.classList.toggle("followed", number === followed.number);
         cell.classList.toggle("wrong", number !== wanted[at]);
-        wrong += number !== wanted[at];
+        wrong += +(number !== wanted[at]);
       }
     }
   }
@@ -194,3 +199,4 @@ function nameHeads(all) {
 }
 
 walk.last(PATHS[state.path].length - 1);
+keepChoices(followed, draw);

@@ -1,6 +1,10 @@
 // A token's first vector: word + position + token type stand on each other, number by number, and LayerNorm moves and
 // stretches the sum.
 
+import { format, sum, unpack } from "../numbers.js";
+import { add, by, set } from "../elements.js";
+import { choice, data, explain, figure, glide, keepChoices, say, shownBy, slider, tick } from "./figure.js";
+
 explain("Choose a word, a position and a token type, then press “LayerNorm”.");
 
 const { names } = data,
@@ -101,7 +105,7 @@ const lines = ["", "word", "position", "type", "sum", "LayerNorm"].map((title, i
   name.append(title);
   return { row, numbers: add(row, "div") };
 });
-figure.append(document.getElementById("say"));
+figure.append(by("say"));
 
 // The bottom and top of the picture are −1 and 1. `phase` goes from 0, the sum, over 1, its mean in the middle, to 2,
 // LayerNorm.
@@ -206,3 +210,4 @@ function draw(news = "") {
 
 draw();
 narrow.addEventListener("change", () => draw());
+keepChoices(state, draw);

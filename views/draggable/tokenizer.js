@@ -1,11 +1,12 @@
 // BERT's tokenizer as notebook 01 builds it, id for id. `rules` are the tables of utils/tokenization.py.
-const SPECIAL = /^\[(?:PAD|UNK|CLS|SEP|MASK)\]$/;
+export const SPECIAL = /^\[(?:PAD|UNK|CLS|SEP|MASK)\]$/;
 
 // Each token of a vocabulary, a line each, with its id
-const readVocabulary = (text) => new Map(text.split("\n").map((token, id) => [token, id]));
+export const readVocabulary = (text) => new Map(text.split("\n").map((token, id) => [token, id]));
 
 // What cuts a text into words, special tokens and punctuation among them
-function makeSplitter(rules) {
+export function makeSplitter(rules) {
+  /** @type {[string, RegExp][]} */
   const kinds = [
     ["C", /^[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u],
     ["P", /^\p{P}/u],
@@ -54,7 +55,7 @@ function makeSplitter(rules) {
 
 // Greedy longest match from the left: each piece that is tried, the longest first, with its id if it has one. A special
 // token stays whole, and of a word that is too long nothing is tried.
-function findTries(word, ids, rules) {
+export function findTries(word, ids, rules) {
   const characters = [...word],
     tries = [];
   if (SPECIAL.test(word) || characters.length > rules.longest) return tries;
@@ -69,13 +70,13 @@ function findTries(word, ids, rules) {
 }
 
 // The pieces that were found; the whole word is [UNK] if some rest matches nothing
-function keepPieces(word, tries) {
+export function keepPieces(word, tries) {
   if (SPECIAL.test(word)) return [word];
   if (tries.at(-1)?.id === undefined) return ["[UNK]"];
   return tries.filter(({ id }) => id !== undefined).map(({ piece }) => piece);
 }
 
-function makeTokenizer(vocabulary, rules) {
+export function makeTokenizer(vocabulary, rules) {
   const ids = readVocabulary(vocabulary),
     split = makeSplitter(rules);
   const tokenize = (text) => split(text).flatMap((word) => keepPieces(word, findTries(word, ids, rules)));
