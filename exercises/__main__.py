@@ -2,20 +2,28 @@
 
 Each hand-in runs in its own process: the cells of the original notebook, with the student's exercise cells in place.
 `python -m exercises hint 3.2 notebooks/03_self_attention.ipynb` gives the hint that `check` would give.
+`python -m exercises diagnose out.npy` names the bug in a BERT from its numbers.
 """
 
 import argparse
 import glob
+import json
 import os
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
+from exercises.diagnosis import diagnose
+from exercises.diagnosis.probe import probe, read_numbers
+from exercises.diagnosis.reference import default_reference
 from exercises.grading import grade
 from exercises.grading.report import LMS_NAMES, importable, report, write_canvas, write_csv, write_letters, write_moodle
 from exercises.hints import hint
 from utils.support.characters import replace_unprintable
+from utils.support.checkpoint import checkpoint_name
 from utils.support.command_line import Parser
+from utils.support.files import write_file
 
 NOT_DONE = """
 "Same as" reports equal code, which can be honest; nothing detects deliberate cheating. Hand-ins run with your
@@ -47,6 +55,11 @@ def read_options() -> argparse.Namespace:
     asked.add_argument("number", help="the exercise, such as 3.2")
     asked.add_argument("file", type=Path, help="a notebook, or a Python file that defines the answer")
     asked.add_argument("--again", action="store_true", help="print the second, more detailed hint")
+    numbers = commands.add_parser("diagnose", help="name the bug in a BERT from its numbers (1 unless it is right)")
+    source = numbers.add_mutually_exclusive_group(required=True)
+    source.add_argument("file", type=Path, nargs="?", help="what the BERT returned for the probe: .npy or .json")
+    source.add_argument("--probe", type=Path, metavar="FILE", help="write what to feed to the BERT to this JSON file")
+    numbers.add_argument("--json", action="store_true", help="print the answer as JSON")
     command = commands.add_parser("grade", help="grade the hand-ins for one notebook")
     add = command.add_argument
     cores = os.cpu_count() or 1
@@ -90,10 +103,24 @@ def main() -> str | int | None:
     if options.command == "grade":
         return grade_class(options)
     try:
+        if options.command == "diagnose":
+            return diagnose_file(options)
         print(hint(options.number, options.file, options.again))
     except (OSError, ValueError) as error:
         return str(error)
     return None
+
+
+def diagnose_file(options: argparse.Namespace) -> int:
+    """Write the probe, or print the diagnosis of a file; return 0 if all is right."""
+    if options.probe:
+        reference = default_reference(checkpoint_name())
+        write_file(options.probe, json.dumps(probe(reference.encoder, reference.tokenizer), ensure_ascii=False))
+        return 0
+    numbers, sums = read_numbers(options.file)
+    answer = diagnose(numbers, sums=sums)
+    print(json.dumps(asdict(answer), ensure_ascii=False) if options.json else answer)
+    return int(answer.verdict != "right")
 
 
 def grade_class(options: argparse.Namespace) -> str | int:

@@ -3,6 +3,7 @@
 import importlib
 import re
 
+from exercises.diagnosis.bugs import BUGS
 from exercises.mistakes import MISTAKES, Wrong, read_table
 from publish.notebooks import NOTEBOOKS, number_of
 from publish.type_bert.gaps import MISTAKES as TYPED
@@ -50,5 +51,8 @@ def page() -> str:
     for gap, text in TYPED.items():
         rows = read_table(text)
         lines += section(gap, [Wrong(source, each.hint, None) for each in rows for source in each.answers[::-1]])
+    lines += ["## Bugs of a whole model", "", "`python -m exercises diagnose` names them from numbers.", ""]
+    lines += ["| bug | what it does | exercise |", "|---|---|---:|"]
+    lines += [f"| {cell(name)} | {cell(bug.sentence)} | {bug.exercise} |" for name, bug in BUGS.items()]
     answers = sum(map(len, MISTAKES.values()))
     return HEAD.format(answers=answers, exercises=len(MISTAKES)) + "\n" + "\n".join(lines).rstrip() + "\n"

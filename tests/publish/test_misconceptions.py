@@ -21,6 +21,7 @@ def test_page_has_the_declared_answers_and_builds_without_warnings(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# 05")]), copy)
     website.build([copy], tmp_path / "site", tmp_path / "work")
     made = (tmp_path / "site" / "misconceptions.html").read_text("utf-8")
-    assert made.count("<details>") == made.count("<table") == text.count("<details>")
+    assert made.count("<details>") == made.count("<table") - 1 == text.count("<details>")
+    assert "Scores are not divided by √D" in made
     assert 'href="notebooks/05_encoder_layer.html"' in made
     assert 'href="misconceptions.html"' in (tmp_path / "site" / "index.html").read_text("utf-8")

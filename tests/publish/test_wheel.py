@@ -10,7 +10,7 @@ import pytest
 from publish.badges import Address
 from tests.repository import bare_python, build_wheel, project
 
-PACKAGES = ("utils", "utils.support", "views", "exercises", "exercises.grading")
+PACKAGES = ("utils", "utils.support", "views", "exercises", "exercises.diagnosis", "exercises.grading")
 
 
 @pytest.fixture(scope="module")

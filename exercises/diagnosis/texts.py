@@ -1,0 +1,60 @@
+"""From text to ids, and from states to one vector per text, as it should be and with the classic bugs."""
+
+import copy
+from collections.abc import Callable
+
+import torch
+from tokenizers import normalizers, pre_tokenizers
+from torch import Tensor
+from torch.nn import functional as F
+
+# a capital, an accent, punctuation inside and at the end; a single text, a pair, and a short text that is padded
+TEXTS = ("Time flies like an arrow.", ("An unaffable café, so it goes!", "Fruit flies like a banana."), "So it goes.")
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+Batch = tuple[Tensor, ...]  # ids, mask and types, (B, S) each
+
+
+def encode(tokenizer, first: int = 0, last: int = 0) -> Batch:
+    """Return ids, mask and types of the texts, padded; without the first or the last so many tokens."""
+    rows = [tokenizer(*([text] if isinstance(text, str) else text), return_token_type_ids=True) for text in TEXTS]
+    S = max(len(row["input_ids"]) for row in rows) - first - last
+
+    def padded(field: str) -> Tensor:
+        kept = [torch.tensor(row[field][first : len(row[field]) - last]) for row in rows]
+        return torch.stack([F.pad(values, (0, S - len(values))) for values in kept])
+
+    return tuple(map(padded, INPUTS))
+
+
+def normalized(**settings) -> Callable[..., Batch]:
+    """Return `encode` with other settings of the tokenizer's normalizer."""
+
+    def encode_otherwise(tokenizer) -> Batch:
+        changed = copy.deepcopy(tokenizer)
+        changed.backend_tokenizer.normalizer = normalizers.BertNormalizer(**settings)
+        return encode(changed)
+
+    return encode_otherwise
+
+
+def split_at_spaces(tokenizer) -> Batch:
+    """Encode texts that were split at spaces alone."""
+    changed = copy.deepcopy(tokenizer)
+    changed.backend_tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return encode(changed)
+
+
+def total(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the sum of the real tokens' vectors, (B, H)."""
+    return (states * mask[..., None]).sum(1)
+
+
+def mean(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean of the real tokens' vectors, (B, H): the right way for the default checkpoint."""
+    return total(states, mask) / mask.sum(1, keepdim=True)
+
+
+def mean_without_specials(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean without the first and the last real token."""
+    index = torch.arange(mask.size(1))
+    return mean(states, mask * (index > 0) * (index < mask.sum(1, keepdim=True) - 1))

@@ -1,0 +1,344 @@
+"""`diagnose` names a bug from numbers alone, and never a wrong one; planted bugs share no code with its table."""
+
+import json
+import math
+import sys
+from copy import deepcopy
+from types import SimpleNamespace
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from transformers import BertConfig
+
+from exercises import __main__
+from exercises.diagnosis import diagnose, pairs
+from exercises.diagnosis.bugs import BUGS, ENCODER_BUGS, POOLING, TEXT_TO_IDS, with_bugs
+from exercises.diagnosis.matching import NOISE, distance, match
+from exercises.diagnosis.probe import probe_batch
+from exercises.diagnosis.reference import Reference, default_reference
+from exercises.hints import find_original
+from utils.attention import AttentionHead
+from utils.encoder import TransformerEncoder
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_reference_model, load_tokenizer
+from utils.support.onnx import export_onnx
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(autouse=True)
+def without_gradients():
+    with torch.no_grad():
+        yield
+
+
+@pytest.fixture(scope="module")
+def reference() -> Reference:
+    return default_reference(DEFAULT_CHECKPOINT)
+
+
+@pytest.fixture(scope="module")
+def official():
+    """Return a function that copies the official model."""
+    model = load_reference_model().eval()
+    return lambda: deepcopy(model)
+
+
+def states_of(model, batch, dtype=torch.float32):
+    with torch.no_grad():
+        return torch.stack(model.to(dtype)(*batch, output_hidden_states=True).hidden_states).float()
+
+
+def test_every_bug_is_named_from_its_last_states(reference):
+    for name in ENCODER_BUGS:
+        found = diagnose(reference.last(name), pairs=False)
+        assert (found.verdict, found.names) == ("mistake", [name]), found
+        assert found.stage == BUGS[name].stage
+        assert f"exercise {BUGS[name].exercise}" in found.says
+        assert found.distance < NOISE["float32"]
+
+
+def test_bugs_hold_with_and_without_attention_weights(reference):
+    for name in ENCODER_BUGS:
+        fused = with_bugs(reference.encoder, name)(*reference.batch).last_hidden_state[reference.real].flatten()
+        assert distance(fused, reference.singles[name,]) < 1e-5, name
+
+
+def test_bugs_are_taught_in_exercises_that_exist():
+    for bug in BUGS.values():
+        assert find_original(bug.exercise)
+
+
+@pytest.mark.parametrize("is_unit", [True, False])
+def test_every_bug_of_texts_is_named_from_their_vectors(reference, is_unit):
+    harmless = {"padding in the count", "sum"} if is_unit else set()
+    for name, bug in BUGS.items():
+        if bug.stage in (TEXT_TO_IDS, POOLING):
+            vectors = reference.vectors[name,]
+            found = diagnose(F.normalize(vectors, dim=-1) if is_unit else vectors)
+            assert (found.verdict, found.names) == (("right", []) if name in harmless else ("mistake", [name])), found
+            assert found.known["normalized"] is is_unit
+
+
+# Planted into the official model
+
+
+def without_scale(model):
+    for layer in model.encoder.layer:
+        layer.attention.self.scaling = 1.0
+
+
+def eps_after_embeddings_right(model):
+    for name, module in model.named_modules():
+        if isinstance(module, nn.LayerNorm) and not name.startswith("embeddings"):
+            module.eps = 1e-5
+
+
+def tanh(model):
+    for layer in model.encoder.layer:
+        layer.intermediate.intermediate_act_fn = nn.GELU("tanh")
+
+
+def norms_at_start(model):
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.reset_parameters()
+
+
+def transposed_output(model):
+    for layer in model.encoder.layer:
+        layer.attention.output.dense.weight = nn.Parameter(layer.attention.output.dense.weight.T.contiguous())
+
+
+def without_last_norm(model):
+    model.encoder.layer[-1].output.LayerNorm = nn.Identity()
+
+
+PLANTED = {
+    "no √D": without_scale,
+    "eps 1e-5 in layers": eps_after_embeddings_right,
+    "GELU tanh": tanh,
+    "untrained norms": norms_at_start,
+    "transposed output": transposed_output,
+    "no last norm": without_last_norm,
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_bug_is_named_from_model_states_and_last_states(official, reference, name):
+    model = official()
+    PLANTED[name](model)
+    states = states_of(model, reference.batch)
+    for given in (model, states, states[-1].numpy()):
+        found = diagnose(given, pairs=False)
+        assert (found.verdict, found.names) == ("mistake", [name]), found
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_right_model_is_right_in_each_precision(official, reference, dtype):
+    found = diagnose(states_of(official(), reference.batch, dtype), pairs=False)
+    assert found.verdict == "right"
+    assert ("cannot be told" in found.says) == (dtype != torch.float32)
+
+
+def test_right_model_is_right_in_each_form(official, reference, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(export_onnx(reference.encoder, tmp_path / "model.onnx"))
+    inputs = [each.name for each in session.get_inputs()]
+    exported = session.run(None, {name: part.numpy() for name, part in zip(inputs, reference.batch, strict=True)})[0]
+    for given in (official(), reference.encoder, lambda *batch: reference.encoder(*batch).last_hidden_state, exported):
+        assert diagnose(given, pairs=False).verdict == "right"
+
+
+def test_other_sizes_are_diagnosed_with_their_own_encoder():
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96}
+    encoder, tokenizer = TransformerEncoder(BertConfig(**sizes)).eval(), load_tokenizer()
+    for weight in encoder.parameters():
+        nn.init.normal_(weight, std=0.2)
+    batch = probe_batch(tokenizer)
+    assert diagnose(encoder, encoder, tokenizer).verdict == "right"
+    assert diagnose(with_bugs(encoder, "by √H")(*batch).last_hidden_state, encoder, tokenizer).names == ["by √H"]
+    with pytest.raises(ValueError, match="is it another checkpoint"):
+        diagnose(encoder(*batch).last_hidden_state)
+
+
+# The ways in which earlier versions lied
+
+
+def test_guesses_that_are_not_finite_or_all_alike_say_nothing():
+    torch.manual_seed(0)
+    right, other, unknown = torch.randn(3, 1000)
+    nothing = match(unknown, {(): right, ("nan",): right / 0, ("a",): other})
+    assert nothing.fits == []
+    assert nothing.nearest != ("nan",)
+    assert match(unknown, {(): right}).fits == []
+    assert match(right, {(): right, ("same",): right.clone()}).fits != [("same",)]
+
+
+def test_small_mistake_in_every_layer_is_not_right(official, reference):
+    model = official()
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = 1e-3
+    found = diagnose(states_of(model, reference.batch), pairs=False)
+    assert (found.verdict, found.names) == ("unknown", [])
+
+
+def test_order_of_layers_is_read_from_layers_not_guessed_inside_one(official, reference):
+    model = official()
+    layers = list(model.encoder.layer)
+    model.encoder.layer = nn.ModuleList([*layers[:2], layers[3], layers[2], *layers[4:]])
+    found = diagnose(states_of(model, reference.batch), pairs=False)
+    assert found.verdict == "mistake"
+    assert {key: value for key, value in found.known.items() if "layer" in key} == {
+        "layer 2": "our layer 3",
+        "layer 3": "our layer 2",
+    }
+
+
+def test_bug_of_one_layer_is_named_in_its_layer(official, reference):
+    model = official()
+    model.encoder.layer[4].intermediate.intermediate_act_fn = nn.ReLU()
+    found = diagnose(states_of(model, reference.batch), pairs=False)
+    assert (found.names, found.known["layer 4"]) == (["ReLU"], "ReLU")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_facts_hold_in_half_precision(official, reference, dtype):
+    model = official()
+    model.embeddings.position_ids = torch.randint(512, (1, 512), generator=torch.Generator().manual_seed(7))
+    found = diagnose(states_of(model, reference.batch, dtype), pairs=False)
+    assert found.verdict == "unknown"
+    wanted = {"equal rows agree": True, "padding matters": False, "order matters": True, "sees what comes later": True}
+    assert wanted.items() <= found.known.items()
+
+
+def test_small_unknown_mistake_is_never_called_right(official, reference):
+    model = official()
+    norm = model.embeddings.LayerNorm
+    norm.forward = lambda x: norm.weight * x * (x.pow(2).mean(-1, True) + norm.eps).rsqrt() + norm.bias
+    found = diagnose(states_of(model, reference.batch)[-1], pairs=False)
+    assert found.verdict == "unknown"
+    assert "16 bits inside might give this" in found.says
+
+
+# Two bugs
+
+
+def test_pair_is_found_among_pairs_that_are_kept(reference, tmp_path, monkeypatch):
+    folder = lambda *names: tmp_path  # noqa: E731
+    monkeypatch.setattr(pairs.huggingface_hub, "cached_assets_path", folder)
+    some = ("words times √H", "no √D", "by D", "no last norm", "eps 1e-5")
+    monkeypatch.setattr(pairs.nearest_pairs, "__defaults__", (some,))
+    for pair in (("no last norm", "eps 1e-5"), ("words times √H", "by D")):
+        found = diagnose(reference.last(*pair))
+        assert (found.verdict, found.names) == ("mistake", list(pair))
+    (kept,) = tmp_path.glob("*.npy")
+    assert np.load(kept).shape[0] == len(pairs.pairs_of(some)) == 9
+
+
+# Other answers
+
+
+def test_dropout_is_found_from_a_model_and_from_numbers(official, reference):
+    model = official().train()
+    assert diagnose(model).verdict == "random"
+    assert diagnose(states_of(model, reference.batch)[-1], pairs=False).verdict == "random"
+
+
+def test_left_padding_and_numbers_that_are_not_finite_are_recognized(reference):
+    states, mask = reference.right, reference.batch[1]
+    left = torch.stack([row.roll(16 - int(n), 0) for row, n in zip(states, mask.sum(1), strict=True)])
+    assert diagnose(left, pairs=False).names == ["left padding"]
+    assert "not finite" in diagnose(states * math.nan).says
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [((16, 5, 384), "transpose"), ((2, 16, 384), "feed the rows"), ((5, 16, 768), "another checkpoint")],
+)
+def test_other_shapes_are_refused_with_a_remedy(shape, words):
+    with pytest.raises(ValueError, match=words):
+        diagnose(np.zeros(shape))
+
+
+def test_model_without_its_weights_is_not_searched(reference):
+    found = diagnose(TransformerEncoder(reference.encoder.config).eval())
+    assert (found.verdict, found.stage) == ("unknown", "weights")
+
+
+# The pitfalls of the notebooks
+
+
+def line_of(number: str, cell: str, beginning: str) -> str:
+    """Return the line of a notebook's cell that begins so."""
+    cells = nbformat.read(find_original(number), as_version=4).cells
+    source = next(each.source for each in cells if each.id == cell)
+    return next(line for line in source.splitlines() if line.startswith(beginning))
+
+
+def test_pitfalls_of_notebooks_are_rows_of_the_table(reference):
+    encoder, (ids, mask, types) = reference.encoder, reference.batch
+    official = SimpleNamespace(config=encoder.config)
+    names = {"TransformerEncoder": TransformerEncoder, "reference": official, "device": "cpu"}
+    exec(line_of("5.5", "cell-067", "textbook = "), names)  # pre-LN
+    names["textbook"].load_state_dict(encoder.state_dict())
+    assert_same(names["textbook"](ids, mask, types).last_hidden_state, reference.last("pre-norm"))
+
+    block = deepcopy(encoder.layers[0].attention)
+    exec(line_of("4.5", "cell-076", "block.num_heads"), {"block": block, "D": 32})
+    states = encoder.embeddings(ids, types)
+    patched = with_bugs(encoder, "size and number of heads exchanged").layers[0].attention
+    assert_same(block(states, mask, True)[0], patched(states, mask, True)[0])
+
+    head = AttentionHead(384, 32)
+    for name in ("query", "key", "value"):
+        for each in ("weight", "bias"):
+            rows = getattr(getattr(encoder.layers[0].attention, name), each)[5 * 32 : 6 * 32]
+            getattr(getattr(head, name), each).data.copy_(rows)
+    unmasked = {"head_5": head, "padded": None, "reference": SimpleNamespace(embeddings=lambda input_ids: states)}
+    exec(line_of("3.4", "cell-092", "    _, unmasked = ").strip(), unmasked)
+    weights = with_bugs(encoder, "no mask").layers[0].attention(states, mask, True)[1][:, 5]
+    assert_same(unmasked["unmasked"], weights)
+
+    untyped = with_bugs(encoder, "types ignored")  # the second pitfall of 02, without a cell
+    assert_same(encoder(ids, mask).last_hidden_state, untyped(ids, mask, types).last_hidden_state)
+
+
+def assert_same(one: torch.Tensor, other: torch.Tensor) -> None:
+    assert distance(one.flatten(), other.flatten()) < 1e-5
+
+
+# The command
+
+
+def run(capsys, *arguments: object) -> tuple[int, str]:
+    sys.argv = ["exercises", "diagnose", *map(str, arguments)]
+    status = __main__.main()
+    return status, capsys.readouterr().out
+
+
+def test_command_writes_the_probe_and_answers_files(reference, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    assert run(capsys, "--probe", tmp_path / "probe.json")[0] == 0
+    probe = json.loads((tmp_path / "probe.json").read_text("utf-8"))
+    batch = [torch.tensor(probe[name]) for name in ("input_ids", "attention_mask", "token_type_ids")]
+    assert all(map(torch.equal, batch, reference.batch))
+    np.save(tmp_path / "out.npy", with_bugs(reference.encoder, "no √D")(*batch).last_hidden_state.detach())
+    status, text = run(capsys, tmp_path / "out.npy", "--json")
+    answer = json.loads(text)
+    assert (status, answer["verdict"], answer["names"], answer["taught"]) == (1, "mistake", ["no √D"], ["3.2"])
+    sums = probe["sums_of_absolute_values"]
+    for factor, expected in ((1, "Right"), (2, "not placed")):
+        content = {
+            "numbers": reference.right.tolist(),
+            "sums_of_absolute_values": {k: v * factor for k, v in sums.items()},
+        }
+        (tmp_path / "out.json").write_text(json.dumps(content))
+        assert expected in run(capsys, tmp_path / "out.json")[1]
+    (tmp_path / "out.json").write_text("{")
+    assert "save an array of numbers" in run(capsys, tmp_path / "out.json")[0]
