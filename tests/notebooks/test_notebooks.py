@@ -388,20 +388,6 @@ def test_sync_copies_a_definition_without_its_docstrings(tmp_path, monkeypatch):
     assert not notebooks.sync(path)
 
 
-def test_sync_writes_our_version_of_an_exercise(tmp_path, monkeypatch):
-    monkeypatch.setitem(BUILT, "02", {"embeddings": {"Embeddings": "A section"}})
-    fences = "```python\nclass Embeddings: ...\n```\n\n```sh\nclass Embeddings: ...\n```\n\n</details>"
-    texts = [f"<details>\n{notebooks.OUR_VERSION}\n\n{fences}", fences]
-    path = tmp_path / "02_embeddings.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text) for text in texts]), path)
-    assert notebooks.sync(path)
-    ours, other = (cell.source for cell in read(path).cells)
-    assert other == fences
-    assert ours.endswith("```\n\n```sh\nclass Embeddings: ...\n```\n\n</details>")
-    assert dict(top_level(finished(path)[0])) == own(path)
-    assert not notebooks.sync(path)
-
-
 def documented(lines: list[str], node: ast.stmt) -> list[str]:
     if isinstance(node, CONSTANTS):
         return lines
@@ -447,16 +433,4 @@ def test_sync_restores_damaged_copies_and_nothing_else(tmp_path, number, how):
     assert damage(path, how)
     assert notebooks.sync(path)
     assert path.read_bytes() == whole
-    assert not notebooks.sync(path)
-
-
-def test_sync_compares_constants(tmp_path, monkeypatch):
-    monkeypatch.setitem(BUILT, "06", {"support/weight_names": {}})
-    wrong = ["# above\nRENAMES: dict = {}  # none\nkept = 1", "%matplotlib inline\nRENAMES = 1", "S = 2"]
-    path = notebook_of(tmp_path, *wrong, name="06.ipynb")
-    assert notebooks.sync(path)
-    first, *others = sources(path)
-    above, *table, kept = first.split("\n")
-    assert (above, kept, others) == ("# above", "kept = 1", wrong[1:])
-    assert "\n".join(["", *table, ""]) in notebooks.read_module("support/weight_names")
     assert not notebooks.sync(path)
