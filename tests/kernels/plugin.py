@@ -30,7 +30,7 @@ def can_fork() -> bool:
 
 
 @contextmanager
-def running_server(program: Path = FOLDER / "server.py") -> Iterator[str]:
+def running_server() -> Iterator[str]:
     """Start a server, and yield a folder for JUPYTER_PATH in which Jupyter finds its kernel."""
     with TemporaryDirectory() as folder:
         path = str(Path(folder, "server"))
@@ -41,7 +41,7 @@ def running_server(program: Path = FOLDER / "server.py") -> Iterator[str]:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(path)
             listener.listen()  # from now on, clients wait instead of being refused
-            command = [sys.executable, str(program), str(listener.fileno())]
+            command = [sys.executable, str(FOLDER / "server.py"), str(listener.fileno())]
             options = {"stdin": subprocess.PIPE, "start_new_session": True}
             server = subprocess.Popen(command, pass_fds=[listener.fileno()], **options)
         with server:
