@@ -142,20 +142,29 @@ HOSTILE = {  # what 3.4 does, and what its verdict says; all other answers are r
     "recurses": ("import sys\nsys.setrecursionlimit(10**9)\ndef f(): return [f() for _ in 'x']\nf()", "stopped: "),
     "quits": ("import sys\nsys.exit(1)", "SystemExit"),
     "interrupts": ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-    "raises oddly": ('raise ValueError("a\\nb\\x1b[2J \\ud800" + "x" * 10**7)', "your code raised ValueError: a b [2J"),
+    "raises oddly": (
+        'raise ValueError("a\\nb\\x1b[2J \\ud800" + "x" * 10**7)',
+        "your code raised ValueError: a b [2J x",
+    ),
     "prints much": ("for _ in range(100): print('x' * 10**7)", "not attempted yet"),
     "writes much": ("open('much', 'wb').write(bytes(3 * 10**8))", "File too large"),
     "closes its outputs": ("import os, sys\nsys.stdout.close(); sys.stderr.close()\nprint(1)", "closed file"),
-    "threads": ("import threading, time\nthreading.Thread(target=time.sleep, args=[99]).start()", "not attempted yet"),
+    "leaves threads": (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=[99]).start()",
+        "not attempted yet",
+    ),
     "removes its folder": ("import os, shutil\nshutil.rmtree('..')", "stopped: "),
     "writes results": (
         "for text in ('[]', '{', '[1]', '7', '[' * 10**5): open('../results', 'a').write(text + '\\n')",
         "not attempted yet",
     ),
-    "replaces results": ("import os\nos.remove('../results'); os.mkfifo('../results')", "not end within 5 seconds"),
+    "replaces results": (
+        "import os\nos.remove('../results'); os.mkfifo('../results')",
+        "does not end within 5 seconds",
+    ),
     "is no Python": ("def softmax_by_hand(scores:", "does not parse"),
 }
-HARMLESS = {"threads", "prints much", "writes results"}  # whose process goes on
+HARMLESS = {"leaves threads", "prints much", "writes results"}  # whose process goes on
 
 
 def original(chapter: str) -> Path:

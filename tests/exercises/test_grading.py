@@ -117,7 +117,8 @@ def test_later_exercise_is_judged_with_ours_in_place_of_an_earlier_answer(graded
         )
     words = "correct with our answer to 3.2 in place of yours. Alone: not yet. Softmax runs over the queries."
     assert graded["3.2 wrong"].verdicts["3.3"][1].startswith(words)
-    assert (graded["both wrong"].total, graded["both wrong"].follows) == (0, {})
+    assert graded["both wrong"].total == 0
+    assert graded["both wrong"].follows == {}
 
 
 def test_reference_implementation_as_answer_is_noted(graded):
@@ -130,7 +131,8 @@ def test_table_and_csv_agree(graded):
         rows = {row["name"]: row for row in csv.DictReader(file)}
     lines = reports.report([graded[name] for name in rows]).splitlines()
     for name, row in rows.items():
-        assert (int(row["points"]), int(row["of"])) == (graded[name].total, 15)
+        assert int(row["points"]) == graded[name].total
+        assert int(row["of"]) == 15
         assert sum(int(row[number]) for number in graded[name].verdicts) == int(row["points"])
         assert next(line for line in lines if line.strip().startswith(f"{name} ")).split()[-1] == row["points"]
         assert [row[f"{number} comment"] for number in NUMBERS] == [graded[name].verdicts[n][1] for n in NUMBERS]
@@ -212,7 +214,8 @@ def test_same_as_names_at_most_five_and_none_for_what_is_published():
     reports.compare_rows(rows, {})
     assert rows[2].same_as == "3.4: student 00, student 01, student 03, student 04, student 05, 34 more"
     reports.compare_rows(rows, {"a": "the solution"})
-    assert (rows[2].same_as, rows[2].public) == ("", {"3.4": ["the solution"]})
+    assert rows[2].same_as == ""
+    assert rows[2].public == {"3.4": ["the solution"]}
     rows[7].fingerprints["3.4"].add("b")
     rows[8].fingerprints["3.4"].add("b")
     reports.compare_rows(rows, {"a": "the solution"})
@@ -316,7 +319,8 @@ def test_texts_of_a_hand_in_are_cut(tmp_path):
     with (tmp_path / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
         (line,) = csv.DictReader(file)  # which takes at most 131,072 characters in a field
     assert max(map(len, line.values())) < 32_767  # as a cell of Excel
-    assert (len(line["3.1 comment"]), line["with ours"]) == (2000, "3.4: 3.1")
+    assert len(line["3.1 comment"]) == 2000
+    assert line["with ours"] == "3.4: 3.1"
 
 
 DETACHED = """\
@@ -377,15 +381,24 @@ def test_earlier_grades_stay_until_graded_again(tmp_path):
         reports.write_csv(table, [reports.Row("ada", {"3.1": ("correct", "correct.")})])
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["no.ipynb", "right.ipynb"], "no.ipynb is not a notebook: "),
-    (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
-    (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
-    (["original.ipynb", "right.ipynb", "--accept", "nobody:3.4"], "nobody:3.4 cannot be accepted: there are the"),
-    (["original.ipynb", "right.ipynb", "--accept", "right:3.9"], "right:3.9 cannot be accepted: there are the "),
-    (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
-    (["original.ipynb", "right.ipynb", "--feedback", "right.ipynb"], "right.ipynb could not be saved ([Errno "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.ipynb", "right.ipynb"], "no.ipynb is not a notebook: "),
+        (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
+        (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
+        (
+            ["original.ipynb", "right.ipynb", "--accept", "nobody:3.4"],
+            "nobody:3.4 cannot be accepted: there are the names right",
+        ),
+        (
+            ["original.ipynb", "right.ipynb", "--accept", "right:3.9"],
+            "right:3.9 cannot be accepted: there are the exercises 3.1",
+        ),
+        (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
+        (["original.ipynb", "right.ipynb", "--feedback", "right.ipynb"], "right.ipynb could not be saved ([Errno "),
+    ],
+)
 def test_bad_arguments_are_refused_before_any_run(short, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     for name in ("original", "right"):
