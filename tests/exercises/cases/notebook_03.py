@@ -22,13 +22,6 @@ def by_fused_identity(query, key, attention_mask=None):
     return F.scaled_dot_product_attention(query, key, unit, None if attention_mask is None else attention_mask != 0)
 
 
-def maximum_before_the_mask(query, key, attention_mask=None):
-    scores = query @ key.mT / query.size(-1) ** 0.5
-    weights = (scores - scores.amax(-1, keepdim=True)).exp()
-    weights = weights if attention_mask is None else weights * (attention_mask != 0)
-    return weights / weights.sum(-1, keepdim=True)
-
-
 def normalised_again(weights):
     return weights / weights.sum(-1, keepdim=True)
 
@@ -62,14 +55,10 @@ RIGHT = r"""
 WRONG = r"""
     3.4 | scores - scores.amax(dim=-1, keepdim=True) => scores | 1,000 give nan
     3.4 | lambda scores: scores.softmax(-1) | torch's softmax
-    3.4 | lambda scores: scores.log_softmax(-1).exp() | torch's softmax
     3.4 | by_fused_attention | torch's softmax
-    3.4 | scores.amax(dim=-1, keepdim=True) => scores.max() | own largest
     3.4 | scores.amax(dim=-1, keepdim=True) => scores.amax(dim=-1, keepdim=True).clamp(min=0) | −1,000 give nan
     3.4 | scores.amax(dim=-1, keepdim=True) => (scores.amax(-1, keepdim=True).abs() > 100) * scores.amax(-1, keepdim=True) | scores of 88
     3.4 | scores.amax(dim=-1, keepdim=True) => scores.mean(dim=-1, keepdim=True) | in one row give nan
-    3.4 | lambda scores: normalised_again((scores.double() - scores.double().mean(-1, keepdim=True)).exp()).float() | in one row give nan
-    3.4 | scores.amax(dim=-1, keepdim=True) => scores[..., -1:] | in one row give nan
     3.4 | - scores.amax(dim=-1, keepdim=True) => - scores.isinf().any(-1, keepdim=True) * scores - scores.amax(-1, keepdim=True) | masked scores
     3.4 | lambda scores: normalised_again(scores) | rows are not right
     3.4 | lambda scores: normalised_again(scores.clamp(max=10).exp()) | not for scores of 1,000
@@ -87,7 +76,6 @@ WRONG = r"""
     3.2 | math.sqrt(query.size(-1)) => math.sqrt(32) | but not for D = 5 and 6 keys
     3.2 | math.sqrt(query.size(-1)) => 10 | The scores are divided by 10, but √D is 5.66 here
     3.2 | math.sqrt(query.size(-1)) => math.sqrt(4) | The scores are divided by 2, but √D is 5.66 here
-    3.2 | math.sqrt(query.size(-1)) => math.sqrt(query.size(1)) | divided by 2, but √D is 5.66
     3.2 | math.sqrt(query.size(-1)) => query.size(-1) ** 1 / 2 | write D ** 0.5
     3.2 | softmax(dim=-1) => softmax(dim=-1) ** 2 | The weights are the softmax, over
     3.2 | lambda query, key, mask=None: (query @ key.mT).softmax(-1) / query.size(-1) ** 0.5 | sums to 0.18, not to 1
@@ -96,7 +84,6 @@ WRONG = r"""
     3.2 | scores = scores.masked_fill(attention_mask == 0, -math.inf) => scores[attention_mask == 0] = -math.inf | a mask needs the full shape
     3.2 | lambda query, key, mask=None: normalised_again((query @ key.mT / query.size(-1) ** 0.5 + (0 if mask is None else torch.where(mask != 0, 0, -torch.inf))).exp()) | or call softmax, which does
     3.2 | softmax(dim=-1) => softmax(dim=-2) | over the queries
-    3.2 | softmax(dim=-1) => softmax(dim=1) | over the queries
     3.2 | softmax(dim=-1) => softmax(dim=0) | over the texts of the batch
     3.2 | softmax(dim=-1) => softmax(dim=2) | but not for one text, without a batch
     3.2 | lambda query, key, mask=None: right(key, query, mask) | Query and key are swapped. A
@@ -113,9 +100,7 @@ WRONG = r"""
     3.2 | attention_mask == 0 => attention_mask[:, None] == 0 | which fits the scores as it is
     3.2 | attention_mask == 0 => attention_mask != 1 | also where it is 2 or −1
     3.2 | attention_mask == 0 => attention_mask <= 0 | also where it is 2 or −1
-    3.2 | maximum_before_the_mask | before you take the maximum
     3.2 | lambda query, key, mask=None: right(query, key) * (1 if mask is None else mask) | after the softmax
-    3.2 | lambda query, key, mask=None: normalised_again(right(query, key) * (1 if mask is None else mask)) | Set masked scores to −inf before the softmax
     3.2 | attention_mask is not None => True ;; attention_mask == 0 => attention_mask.bool() | attention_mask is None in this call, because there is no padding
     3.2 | if attention_mask is not None => if attention_mask | Compare an optional argument with None, `is not None`
     3.2 | math.sqrt => torch.sqrt | The root of a number is number ** 0.5
@@ -127,18 +112,13 @@ WRONG = r"""
     3.3 | self.query(hidden_states), self.key(hidden_states) => self.key(hidden_states), self.query(hidden_states) | Query and key are swapped. A
     3.3 | -math.inf => -30.0 | with −inf
     3.3 | attention_mask[:, None, :] => (torch.arange(attention_mask.size(1)) < attention_mask.sum(1, keepdim=True))[:, None, :] | may begin with padding
-    3.3 | scores.masked_fill(attention_mask == 0, -math.inf) => scores + (attention_mask - 1) * 15.0 | with −inf
     3.3 | self.query = nn.Linear(hidden_size => hidden_size, head_size = 384, 32; self.query = nn.Linear(hidden_size | but not for H = 18 and D = 6
     3.3 | head_with(right, forward=returning(right.forward, lambda x, context, weights: (context.detach(), weights))) | Remove any detach
     3.3 | head_with(right, forward=returning(right.forward, lambda x, context, weights: (context.double(), weights))) | should have the dtype
     3.3 | head_with(right, forward=returning(right.forward, lambda x, *both: (both, x.add_(1))[0])) | changes its input in place
     3.3 | AttentionHead | the series' own AttentionHead
-    3.3 | head_with(AttentionHead) | inherits from it
     3.3 | @ self.value => @ self.key | Right so far: weights. “context” differs
     3.3 | mask = None if attention_mask is None else attention_mask[:, None, :] => mask = None | Right so far: weights, context. “padded weights” differs
-    3.3 | scores.masked_fill(attention_mask == 0, -math.inf) => scores * attention_mask | “padded weights” differs
-    3.3 | attention_mask[:, None, :] => attention_mask[..., None] ;; -math.inf => -1e9 | hides keys
-    3.3 | attention_mask[:, None, :] => attention_mask[:, None] * attention_mask[..., None] ;; -math.inf => -1e9 | Every query keeps its row
     3.3 | self.query = nn.Linear(hidden_size, head_size) => self.query = nn.Linear(hidden_size, head_size, bias=False) | no bias
     3.3 | self.query = => self.q = | self.query should be
     3.3 | self.query = nn.Linear(hidden_size, head_size) => self.query = nn.Linear(head_size, hidden_size) | hidden_size to head_size

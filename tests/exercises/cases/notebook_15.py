@@ -77,7 +77,6 @@ WRONG = r"""
     15.4 | torch.zeros(linear.out_features, rank) => torch.full((linear.out_features, rank), 0.1) | A new layer has to agree
     15.4 | linear.requires_grad_(False) => linear | still learns
     15.4 | torch.randn(rank, linear.in_features) => torch.ones(rank, linear.in_features) | the rank is 1
-    15.4 | torch.randn(rank, linear.in_features) => torch.arange(1.0, 1 + linear.in_features).repeat(rank, 1) | the rank is 1
     15.4 | torch.randn(rank, linear.in_features) / rank => torch.zeros(rank, linear.in_features) | No gradient reaches the two matrices
     15.4 | self.linear(x) => self.linear(x.detach()) | The layers below get another gradient
     15.4 | alpha / rank => 1.0 | not scaled
