@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from exercises import find_check
 from exercises.grading.cells import Cell, read_cells
+from exercises.hints import find_original
 from exercises.mistakes import MISTAKES
 from tests.helpers import ROOT
 
@@ -60,6 +61,19 @@ def imports_of(number: str) -> str:
 def own_source(number: str) -> str:
     """Return the source of the published answer's cell."""
     return next(cell.source for cell in solution_cells(chapter_of(number)) if cell.number == number)
+
+
+@cache
+def solution_lines(number: str) -> set[str]:
+    """Return the lines that answer an exercise, without spaces and comments; lines of the notebook's stub are given."""
+    stub = next(cell for cell in read_cells(find_original(number)) if cell.number == number).source
+    found = {plain(line.partition("#")[0]) for line in own_source(number).splitlines()}
+    return {line for line in found - {plain(line) for line in stub.splitlines()} if len(line) >= 10}
+
+
+def plain(text: str) -> str:
+    """Return a text without spaces."""
+    return re.sub(r"\s", "", text)
 
 
 def chapter_of(number: str) -> str:
