@@ -10,6 +10,7 @@ import io
 import pkgutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def check(number: str, answer) -> None:
     else:
         line = verdict(check_answer, answer, tries=TRIES[str(number)])
         TRIES[str(number)] += line.startswith(WRONG)
-        if not line.startswith(NOT_ATTEMPTED):
+        if line.startswith(NOT_ATTEMPTED):
+            line = already_yours(str(number)) or line
+        else:
             line = f"{line} {part_remark(str(number), answer, line.startswith(CORRECT))}".rstrip()
         print(f"Exercise {number}: {line}")
 
@@ -87,6 +90,15 @@ def as_part(check_answer: Callable, name: str) -> Callable:
         return remark
 
     return check_part
+
+
+def already_yours(number: str) -> str:
+    """Return what to say of an untouched stub if the reader's part is saved, else an empty string."""
+    saved = saved_parts().get(PART_NAMES.get(number, ""))
+    if not saved:
+        return ""
+    since = date.fromtimestamp(saved.stat().st_mtime)
+    return f"already yours since {since.day} {since:%B %Y}. Your BERT runs it; to write it again, replace the ..."
 
 
 def part_remark(number: str, answer, is_right: bool) -> str:

@@ -2,9 +2,12 @@
 
 import contextlib
 import inspect
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from exercises.arrays import expect_trainable, run_on_copies
 from exercises.framework import (
@@ -20,6 +23,7 @@ from exercises.framework import (
 )
 from exercises.mistakes import functions
 
+UTILS = Path(__file__).resolve().parents[1] / "utils"
 Rows = Sequence[tuple]  # a hint, and a wrong function with the answer's arguments: see exercises.mistakes.functions
 
 
@@ -130,6 +134,38 @@ def shape_of(value) -> tuple[int, ...] | None:
     with contextlib.suppress(Exception):
         return tuple(value.shape)
     return None
+
+
+class WithoutAttention(TorchFunctionMode):
+    """Raise `Hint` inside where PyTorch's own attention is called."""
+
+    def __init__(self, hint: str):
+        super().__init__()
+        self.hint = hint
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        """Run the function, unless it is attention."""
+        name = getattr(function, "__name__", "")
+        expect("scaled_dot_product" not in name and "multi_head_attention" not in name, self.hint)
+        return function(*arguments, **(options or {}))
+
+
+@contextlib.contextmanager
+def without_ours(remedy: str) -> Iterator[None]:
+    """Raise `Hint` inside where code of `utils` runs, under whatever name, or PyTorch's own attention."""
+    before = sys.getprofile()
+
+    def watch(frame, event, _) -> None:
+        if event == "call" and Path(frame.f_code.co_filename).parent == UTILS:
+            sys.setprofile(before)
+            raise Hint(f"This calls the series' own `{frame.f_code.co_name}`. Instead, {remedy}")
+
+    sys.setprofile(watch)
+    try:
+        with WithoutAttention(f"This calls PyTorch's own attention. Instead, {remedy}"):
+            yield
+    finally:
+        sys.setprofile(before)
 
 
 def expect_own(answer: Callable, name: str, remedy: str) -> None:

@@ -240,6 +240,13 @@ def is_stub(answer) -> bool:
     return answer is ...
 
 
+def as_letter(value, letters: str) -> str:
+    """Return one of some letters from "b", "B" or "(b)"; `Hint` for anything else."""
+    letter = str(value).strip(" ().").lower()
+    expect(len(letter) == 1 and letter in letters, f"Give the title's letter, one of {', '.join(letters)}.")
+    return letter
+
+
 def expect_tensor(value, shape: tuple[int, ...], name: str = "Your result", dtype=None) -> Tensor:
     """Return the value, a tensor or NumPy array, as a tensor; `Hint` if it is something else or has another shape.
 

@@ -2,33 +2,34 @@
 
 from functools import partial
 
-from exercises.framework import as_positions, as_shape, expect
+from exercises.framework import Hint, as_letter, as_positions, exercise, expect
+from exercises.heads import read_weights
 from exercises.prediction import prediction
 
-prediction(
-    "0.1",
-    as_shape,
-    """
-    = (2, 7, 384)
-    (2, 5, 384)
-    (2, 2, 384) | The special tokens are missing. Each text gets a [CLS] and a [SEP].
-    (2, 6, 384) | Two tokens are added to each text: [CLS] in front and [SEP] at the end.
-    (2, 4, 384) | The shorter text is filled up to the length of the longer one.
-    (1, 11, 384)
-    (1, 7, 384)
-    (1, 9, 384) | Two texts are two rows: B is 2.
-    (2, 7) | That is the shape of the ids. The encoder gives a vector for each of them.
-    if sorted(answer) == [2, 7, 384]
-    (7, 2, 384) | The numbers are right, but their order is not: (B, S, H).
-    if len(answer) != 3
-    (2, 7, 384, 1) | Give three numbers, (B, S, H).
-    if answer[2] != 384
-    (2, 7, 768) | The last number is H. How many numbers does a vector of this encoder have?
-    (3, 7, 384) | (B, S, H): how many texts are there, and how many tokens does the longer one have, with [CLS] and
-        [SEP]?
-    """,
-    remark="The shorter text has 4 tokens, and three that only fill it up.",
-)
+TITLES = "abc"
+
+
+@exercise("0.1")
+def last_word_that_breaks_our_title(answer):
+    """Check a last word that takes "it" from the animal, but not to the street, and what survives of a title."""
+    try:
+        word, title = answer
+        word = word.strip(" .")
+    except (TypeError, ValueError, AttributeError):
+        raise Hint("Give two things: a last word, as a text, and the letter of a title.") from None
+    weights, tokens = read_weights(f"The animal didn't cross the street because it was too {word[:60]}.")
+    again = any(tokens.count(name) > 1 for name in ("it", "animal", "street"))
+    expect(word and not again, "Give one word that takes the place of “tired”.")
+    expect("[UNK]" not in tokens, "[UNK] is what we tried. Find a word.")
+    row = weights[3, 1, tokens.index("it")]
+    animal, street = (round(row[tokens.index(noun)].item(), 2) for noun in ("animal", "street"))
+    given = f"With “{word}”, “it” gives “animal” {animal:.2f} and “street” {street:.2f}."
+    expect(animal <= 0.4, f"{given} Find a word with which “animal” gets 0.40 or less.")
+    expect(street <= 0.1, f"{given} So the ribbon may have moved with the meaning. Find a word that fits no street.")
+    title = as_letter(title, TITLES)
+    expect(title != "b", "Title b falls with your own word: it takes as much away, and does it fit the street?")
+    expect(title == "a", "Title c falls with “narrow”: it describes the street, and “animal” still gets more.")
+    return f"{given} A smaller title, and a true one."
 
 
 def positions(answer, count: int) -> list[int]:

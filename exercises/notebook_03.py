@@ -18,7 +18,7 @@ from exercises.attention import (
     wrong_scale,
     wrong_weights,
 )
-from exercises.comparison import name_the_mistake
+from exercises.comparison import name_the_mistake, without_ours
 from exercises.framework import (
     CUT_OFF,
     Hint,
@@ -139,8 +139,10 @@ def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
     mask[..., 1] = 0  # hides one key of every text, and of the first text another one
     mask[(0,) * (len(masks) - 1)][-1] = 0
     shape = (*queries[:-1], keys[-2])
+    alone = partial(without_ours, "write the four steps yourself: scores, √D, mask, softmax.")
     try:
-        result = run_once(answer, (query, key), torch.clone)
+        with alone():
+            result = run_once(answer, (query, key), torch.clone)
     except RuntimeError as error:
         sums = "at non-singleton dimension 1" in str(error) and len(queries) == 3
         expect(not sums, f"{error}: a sum over the keys drops their dimension. Keep it, with keepdim=True.")
@@ -160,7 +162,8 @@ def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
             "scores are [[2, 0]], divided by √4 they are [[1, 0]], and softmax turns them into [[0.73, 0.27]].",
         )
     fits = f"With a mask of shape {masks}, which fits the scores as it is, the result"
-    result = run_once(answer, (query, key, mask), torch.clone)
+    with alone():
+        result = run_once(answer, (query, key, mask), torch.clone)
     result = expect_tensor(result, shape, fits, query.dtype)
     for hint, wrong in wrong_masks(query, key, mask):
         expect(not close(result, wrong.nan_to_num(), 1e-4), hint)

@@ -7,12 +7,13 @@ from unittest import mock
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: F401 - in tables
+from torch.nn import functional as F
 
 from exercises.arrays import expect_trainable
 from exercises.attention import official_model
 from exercises.comparison import compare_answer, comparison, copies
-from exercises.framework import Hint, as_positions, close, compare_stages, exercise, expect, expect_function
+from exercises.framework import Hint, as_letter, as_positions, close, compare_stages, exercise, expect, expect_function
+from exercises.heads import models
 from exercises.mistakes import functions
 from exercises.prediction import prediction
 from utils.encoder import TransformerEncoder
@@ -20,12 +21,20 @@ from utils.encoder_layer import FeedForward, TransformerEncoderLayer  # noqa: F4
 from utils.support.checkpoint import load_tokenizer
 
 
+class Mixing(nn.Sequential):
+    """A sublayer in which each token reads all tokens of its text, as in attention."""
+
+    def forward(self, stream: Tensor) -> Tensor:
+        """Return the change of a stream (…, S, H)."""
+        return super().forward(stream + stream.mean(dim=-2, keepdim=True))
+
+
 def stream_inputs(*shape: int) -> tuple:
     """Return a stream, a sublayer and a LayerNorm with a random gain and shift."""
     size = shape[-1]
     norm = nn.LayerNorm(size)
     nn.init.normal_(norm.weight), nn.init.normal_(norm.bias)
-    return torch.randn(shape) * 3 + 1, nn.Sequential(nn.Linear(size, size), nn.Tanh()), norm
+    return torch.randn(shape) * 3 + 1, Mixing(nn.Linear(size, size), nn.Tanh()), norm
 
 
 comparison(
@@ -45,6 +54,9 @@ comparison(
     norm(norm(x + f(x))) | The sum is normalised twice: once is enough.
     F.layer_norm(x + f(x), x.shape[-1:]) | This is a new LayerNorm. Call the argument `norm`, which has a learned weight
         and bias.
+    norm(x + torch.stack([f(token[..., None, :])[..., 0, :] for token in x.unbind(-2)], dim=-2))
+    norm(x + torch.stack([f(token) for token in x.unbind(-2)], dim=-2)) | The sublayer gets one token at a time here.
+        Call it once, on the whole stream: in attention a token reads the others.
     norm(2 * x + f(x)) | Add stream and change first, then apply LayerNorm.
     """,
     inputs=stream_inputs,
@@ -323,3 +335,42 @@ def without_the_finished_layer(answer: Callable) -> Callable:
 def refuse(*arguments, **options):
     """Raise `Hint` in place of the finished forward."""
     raise Hint("This calls the finished layer. Write what it does, with its parts.")
+
+
+FRAMES = "we saw the {} yesterday", "they talk about a {} in this place"
+
+
+@exercise("5.6", points=1)
+def words_that_break_our_title(answer):
+    """Check words of which fewer than 95 % are read back from attention's change alone, and what survives."""
+    try:
+        words, title = answer
+        words = [word.strip() for word in words]
+    except (TypeError, ValueError, AttributeError):
+        raise Hint("Give two things: a list of words, and the letter of a title.") from None
+    vocabulary = models()[1].vocab
+    unknown = [word for word in words if word not in vocabulary or not word.isalnum()]
+    expect(not unknown, f"{', '.join(unknown[:3])}: take words that are one token. The list `whole` has them.")
+    expect(len(set(words)) == len(words), "A word appears twice in your list, so its neighbour may be itself.")
+    expect(100 <= len(words) <= 5000, f"Give 100 to 5,000 words, not {len(words)}.")
+    share = share_read_back(words)
+    found = f"Of your {len(words):,} words, {share:.1%} are read back from the change alone."
+    expect(share < 0.95, f"{found} Find words of which fewer than 95 % are. Which did our 200 leave out?")
+    title = as_letter(title, "abc")
+    expect(title != "b", "Title b falls with the most frequent words: try whole[:1000].")
+    expect(title == "a", "Title c falls with our 200 words, which are rarer: all are read back.")
+    return f"{found} What was counted is true; the claim about every word was not."
+
+
+@torch.inference_mode()
+def share_read_back(words: list[str]) -> float:
+    """Return the share of words that are nearest to themselves in another sentence, by layer 0's change alone."""
+    encoder, tokenizer = models()
+    changes = []
+    for frame in FRAMES:
+        rows = [tokenizer.encode(frame.format(word)) for word in words]
+        place, attention = frame.split().index("{}") + 1, encoder.layers[0].attention
+        found = [attention(encoder.embeddings(ids))[0][:, place] for ids in torch.tensor(rows).split(500)]
+        changes.append(torch.cat(found))
+    here, there = (F.normalize(each - each.mean(dim=0), dim=-1) for each in changes)
+    return ((here @ there.T).argmax(dim=-1) == torch.arange(len(words))).float().mean().item()

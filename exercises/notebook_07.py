@@ -10,7 +10,18 @@ from torch import Tensor
 
 from exercises.arrays import run_once
 from exercises.comparison import comparison, name_the_mistake
-from exercises.framework import Hint, as_number, as_tensor, close, exercise, expect, expect_function, expect_tensor
+from exercises.framework import (
+    Hint,
+    as_letter,
+    as_number,
+    as_tensor,
+    call,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+)
 from exercises.heads import as_head, largest_is, random_weights, read_weights
 from exercises.mistakes import functions
 
@@ -124,6 +135,7 @@ def rule_for_a_head(answer):
     for L, A, S, query, key in ((2, 200, 6, 3, 1), (3, 150, 9, 2, 6)):
         weights = random_weights(L, A, S)
         weights[..., [0, query, S - 1]] *= 1.3  # so that leaving them out matters
+        weights /= weights.sum(dim=-1, keepdim=True)
         result = expect_tensor(as_tensor(run_once(answer, (weights, query, key), torch.clone)), (L, A))
         right = largest_is(weights[:, :, query], key, [0, query, S - 1])
         name_the_mistake(result, right, WRONG_RULES, (weights, query, key), tolerance=1e-3)
@@ -237,3 +249,38 @@ def three_hunts_counted(answer):
 def heads_that_find(weights: Tensor, query: int, key: int) -> int:
     """Return in how many heads a token finds another, by the rule of 7.3."""
     return int(largest_is(weights[:, :, query], key, [0, query, weights.size(-1) - 1]).sum())
+
+
+def found_by(rule, weights: Tensor, query: int, key: int) -> Tensor:
+    """Return what a rule finds, (L, A), as 0 and 1; `Hint` if it is anything else."""
+    found = expect_tensor(as_tensor(call(rule, weights.clone(), query, key)), tuple(weights.shape[:2]))
+    expect(set(found.double().unique().tolist()) <= {0.0, 1.0}, "Return True or False for each head.")
+    return found.double()
+
+
+@exercise("7.6", points=2)
+def rule_that_breaks_our_title(answer):
+    """Check another rule of counting, by which more heads find "answering" than "wedding", and what survives."""
+    try:
+        rule, title = answer
+    except (TypeError, ValueError):
+        raise Hint("Give two things: your rule, and the letter of a title.") from None
+    expect(callable(rule), "The first is a function, `another_rule`.")
+    for query, key in ((4, 2), (3, 5)):  # whatever a rule finds, it has to find a token that gets all
+        for given in (1.0, 0.0):
+            rows = torch.zeros(2, 3, 7, 7)
+            rows[..., 1] = 1.0
+            rows[:, :, query] = torch.eye(7)[key if given else 1]
+            hint = "misses a token that gets all" if given else "finds a token that gets nothing"
+            right = bool((found_by(rule, rows, query, key) == given).all())
+            expect(right, f"Your rule {hint}: look at weights[:, :, query, key].")
+    counts = []
+    for first in ("answering", "wedding"):
+        weights, tokens = read_weights(f"I saw the {first} machine.")
+        counts.append(int(found_by(rule, weights, tokens.index("machine"), tokens.index(first)).sum()))
+    found = "By your rule {} heads find “answering” and {} find “wedding”.".format(*counts)
+    expect(counts[0] - counts[1] >= 4, f"{found} Find a rule by which at least four more do. What do the heads *give*?")
+    title = as_letter(title, "abc")
+    expect(title != "b", "Title b falls with your own rule.")
+    expect(title == "a", "Title c says more than two phrases can: count the twenty strangers first.")
+    return f"{found} The verdict depends on the rule of counting, so a claim has to name it."

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 # says, for whoever edits a cell, why a line of it is true that speaks of all cases
-CLAIM = re.compile(r"[ \t]*<!-- claim: .*? -->|[ \t]*# claim: .*$", re.MULTILINE)
+CLAIM = re.compile(r"[ \t]*<!-- claim: .*? -->|^[ \t]*# claim: .*\n|[ \t]*# claim: .*$", re.MULTILINE)
 NOT = re.compile(r"<!--not (\w+)-->(.*?)<!--/not-->", re.DOTALL)
 LINK = re.compile(r"(!?)(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\((?![a-z]+:|#)([^)#\s]+)([^)]*)\)")
 

@@ -56,7 +56,7 @@ def made_by_machine(right: Mapping[str, Answer]) -> Iterator[Answer]:
     for fault, words, numbers in FAULTS:
         yield from (Answer(n, "", words, lambda n=n, fault=fault: fault(right[n].make())) for n in numbers.split())
     for number, each in right.items():
-        if own_source(number).startswith(("def ", "NAMES")):
+        if own_source(number).startswith(("def ", "NAMES")) and number != "7.6":  # a function and a letter
             if number != "8.2":  # freezes layers, and returns nothing
                 words = "our function returns None. Does it end with `return`?"
                 yield Answer(number, "", words, lambda: returns_nothing)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from utils.attention import AttentionHead, compute_attention_weights
+from utils.attention import AttentionHead, MultiHeadAttention, compute_attention_weights, scaled_dot_product_attention
 
 
 def largest_in_numpy(scores):
@@ -44,7 +44,6 @@ RIGHT = r"""
     3.2 | attention_mask == 0, -math.inf => attention_mask == 0, -1e9
     3.2 | attention_mask == 0, -math.inf => ~attention_mask.bool(), torch.finfo(scores.dtype).min
     3.2 | scores.masked_fill(attention_mask == 0, -math.inf) => scores + (attention_mask != 0).to(scores.dtype).log()
-    3.2 | by_fused_identity
     3.2 | lambda query, key, mask=None: right(query * query.size(-1) ** 0.25, key * query.size(-1) ** -0.25, mask)
     3.2 | query @ key.transpose(-2, -1) => torch.einsum("...sd,...td->...st", query, key)
     3.3 | attention_mask == 0, -math.inf => attention_mask == 0, torch.finfo(torch.float32).min
@@ -103,6 +102,12 @@ WRONG = r"""
     3.2 | lambda query, key, mask=None: right(query, key) * (1 if mask is None else mask) | after the softmax
     3.2 | attention_mask is not None => True ;; attention_mask == 0 => attention_mask.bool() | attention_mask is None in this call, because there is no padding
     3.2 | if attention_mask is not None => if attention_mask | Compare an optional argument with None, `is not None`
+    3.2 | by_fused_identity | PyTorch's own attention
+    3.2 | lambda query, key, mask=None: compute_attention_weights(query, key, mask) | the series' own
+    3.2 | lambda query, key, mask=None: MultiHeadAttention.compute_attention_weights(query, key, mask) | the series' own
+    3.2 | lambda query, key, mask=None: scaled_dot_product_attention(query, key, key, mask)[1] | the series' own
+    3.2 | lambda query, key, mask=None: right(query, key) if mask is None else compute_attention_weights(query, key, mask) | the series' own
+    3.2 | lambda *given: __import__("utils.attention").attention.compute_attention_weights(*given) | the series' own
     3.2 | math.sqrt => torch.sqrt | The root of a number is number ** 0.5
     3.2 | attention_mask == 0 => ~attention_mask | Compare it first: mask == 0
     3.2 | compute_attention_weights | the series' own compute_attention_weights

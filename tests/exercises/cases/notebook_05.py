@@ -6,6 +6,10 @@ from types import FunctionType
 import torch
 
 from utils.encoder_layer import TransformerEncoderLayer
+from utils.support.checkpoint import load_tokenizer
+
+vocabulary = load_tokenizer().get_vocab()
+whole = [word for word in sorted(vocabulary, key=vocabulary.get) if word.isalpha() and word.isascii()]
 
 
 class ByModule(torch.nn.Module):
@@ -29,6 +33,8 @@ def without_math(gelu):
 
 
 RIGHT = r"""
+    5.6 | (whole[:100], "A")
+    5.6 | (tuple(whole[:2000]), "(a)")
     5.1 | stream + sublayer(stream) => torch.add(sublayer(stream), stream)
     5.2 | lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x)
     5.2 | lambda x: right(x).numpy()
@@ -40,6 +46,13 @@ RIGHT = r"""
     5.5 | hidden_states + self.dropout(transformed) => self.dropout(transformed) + hidden_states
 """
 WRONG = r"""
+    5.6 | 3 | two things
+    5.6 | (whole[3000:3200], "a") | 100.0% are read back
+    5.6 | (whole[:50], "a") | 100 to 5,000
+    5.6 | ([*whole[:100], "the"], "a") | twice
+    5.6 | ([*whole[:100], "unaffable"], "a") | one token
+    5.6 | (whole[:100], "b") | falls with the most frequent
+    5.6 | (whole[:100], "c") | all are read back
     5.1 | sublayer(stream) => sublayer(stream).detach() | Remove any detach
     5.1 | norm(stream => norm(stream.detach() | Remove any detach
     5.2 | lambda x: F.gelu(x.view(2, 3, 5)) if x.numel() == 30 else x | torch's own GELU

@@ -42,6 +42,13 @@ def thaw_by_name(encoder, number):
     return torch.tensor(count)
 
 
+def thaw_by_prefix(encoder, number):
+    frozen = [f"layers.{layer}" for layer in range(len(encoder.layers) - number)]
+    for name, parameter in encoder.named_parameters():
+        parameter.requires_grad_(name.startswith("layers.") and not any(map(name.startswith, frozen)))
+    return sum(parameter.numel() for parameter in encoder.parameters() if parameter.requires_grad)
+
+
 @torch.no_grad()
 def zero_the_last(encoder, number):
     for parameter in encoder.layers[len(encoder.layers) - number :].parameters():
@@ -120,6 +127,7 @@ WRONG = r"""
     6.4 | return states => return states[:1] * len(states) | after round 1
     6.4 | return states => return states[:1] | 3 layers give 4
     6.4 | return states => return dict(enumerate(states)) | list or tuple
+    6.5 | thaw_by_prefix | the beginning of layers.10
     6.5 | encoder.layers[first:] => encoder.layers[-number:] | layers[-0:]
     6.5 | encoder.layers[first:] => encoder.layers[:number] | wrong layers
     6.5 | encoder.requires_grad_(False) => encoder.layers.requires_grad_(False); encoder.embeddings.requires_grad_(True) | embeddings can still learn

@@ -38,6 +38,12 @@ def finds_in_loops(weights, query, key):
     ]
 
 
+def largest_among_words(weights, query, key):
+    row = weights[:, :, query].clone()
+    row[..., [0, query, -1]] = -1
+    return row.argmax(dim=-1) == key
+
+
 RIGHT = r"""
     7.1 | lambda weights: torch.einsum("laii->la", weights[..., 1:, :-1]) / (weights.size(-1) - 1)
     7.1 | lambda weights: right(weights).numpy()
@@ -60,6 +66,9 @@ RIGHT = r"""
     7.5 | list(COUNTS.values())
     7.5 | torch.tensor(list(COUNTS.values()))
     7.5 | {name: str(count) for name, count in COUNTS.items()}
+    7.6 | (lambda w, q, k: w[:, :, q, k] > 1 / 3, "a")
+    7.6 | (lambda w, q, k: w[:, :, q].argmax(dim=-1) == k, "A")
+    7.6 | (lambda w, q, k: (w[:, :, q, k] > 0.2).int(), "(a)")
 """
 WRONG = r"""
     7.1 | lambda w: w.diagonal(-1, -2, -1).sum(-1) / 3 | i - 1
@@ -100,4 +109,13 @@ WRONG = r"""
     7.5 | {"we": COUNTS["we"]} | keys
     7.5 | list(COUNTS.values())[:2] | three numbers
     7.5 | 7 | dictionary
+    7.6 | 7 | two things
+    7.6 | (7, "a") | a function
+    7.6 | (largest_among_words, "a") | By your rule 36 heads find “answering” and 36
+    7.6 | (lambda w, q, k: w[:, :, k, q] > 1 / 3, "a") | look at weights[:, :, query, key]
+    7.6 | (lambda w, q, k: w[:, :, q, k], "a") | True or False
+    7.6 | (lambda w, q, k: (w[:, :, q, k] > 1 / 3).sum(), "a") | shape
+    7.6 | (lambda w, q, k: w[:, :, q, k] < 1 / 3, "a") | look at weights
+    7.6 | (right[0], "b") | your own rule
+    7.6 | (right[0], "c") | says more
 """
