@@ -7,7 +7,7 @@ README. No mark begins a line that has text, because Markdown reads such a line 
 import re
 from collections.abc import Callable
 
-# says, for whoever edits a cell, why a line of it is true that speaks of all cases
+# says, to an editor of a cell, why a line of it that speaks of all cases is true
 CLAIM = re.compile(r"[ \t]*<!-- claim: .*? -->|^[ \t]*# claim: .*\n|[ \t]*# claim: .*$", re.MULTILINE)
 NOT = re.compile(r"<!--not (\w+)-->(.*?)<!--/not-->", re.DOTALL)
 LINK = re.compile(r"(!?)(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\((?![a-z]+:|#)([^)#\s]+)([^)]*)\)")
