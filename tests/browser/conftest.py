@@ -142,10 +142,3 @@ def draw(encoder, tokenizer, pair):
         "model": lambda **options: model_view(pair.attentions, pair.tokens, pair.start, **options),
         "neuron": lambda **options: neuron_view(encoder, tokenizer, *PAIR, **options),
     }
-
-
-@pytest.fixture(scope="session")
-def many() -> tuple[torch.Tensor, list[str]]:
-    """Return weights (12, 1, 12, 64, 64), most of them small, as in a trained model."""
-    scores = 4 * torch.randn(12, 1, 12, 64, 64, generator=torch.Generator().manual_seed(0))
-    return scores.softmax(dim=-1), [f"t{number}" for number in range(64)]

@@ -81,10 +81,3 @@ def test_view_with_long_tokens_stops_resizing(page, foreign, tmp_path, name, wid
     while changes[-1] > 2 and len(changes) < 40:
         changes.append(frame.locator("html").evaluate(RESTLESS))
     assert changes[-1] <= 2, changes
-
-
-def test_large_model_view_draws_every_weight_in_squares(page, many, tmp_path):
-    weights, tokens = many
-    reader.open_saved(page, model_view(weights, tokens), tmp_path)
-    reader.check_colours(page, ".square image", weights)
-    assert page.get_by_label("as bertviz draws it").count() == 0  # with 589,824 lines
