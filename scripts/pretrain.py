@@ -346,14 +346,14 @@ def prepare(settings: Settings, options: argparse.Namespace, accelerator: Accele
 
 @torch.no_grad()
 def compare_with_counts(
-    model: TransformerForMaskedLM, tokenizer, rows: Tensor, counted: Tensor, seed: int = 0
+    model: TransformerForMaskedLM, tokenizer, rows: Tensor, counted: Tensor
 ) -> dict[str, Evaluation]:
     """Return loss and accuracy at [MASK] in rows (N, S) of a model, and of two baselines that count in other rows.
 
     One baseline knows the frequency of each word, the other also the words between each pair of neighbours.
     """
     guess, totals = NeighbourCounts(counted, model.config.vocab_size), {}
-    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(seed))
+    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(0))
     with evaluation_mode(model):
         size = max(1, 2000 // rows.size(1))  # rows at a time, since counts are (N, V)
         for ids, wanted in zip(hidden.split(size), labels.split(size), strict=True):

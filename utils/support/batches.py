@@ -115,13 +115,13 @@ def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> l
     return [batches[index].tolist() for index in torch.randperm(len(batches), generator=generator)]
 
 
-def split_into_chunks(texts: Iterable[str], size: int = 1_000_000) -> Iterator[list[str]]:
-    """Yield lists of texts of at least `size` characters in total; the last list may be shorter."""
+def split_into_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield lists of texts of at least a million characters in total; the last list may be shorter."""
     chunk, length = [], 0
     for text in texts:
         chunk.append(text)
         length += len(text)
-        if length >= size:
+        if length >= 1_000_000:
             yield chunk
             chunk, length = [], 0
     if chunk:

@@ -166,7 +166,6 @@ def curves(
     levels: Mapping[str, float] | None = None,
     marks: Mapping[str, tuple[float, float]] | None = None,
     marker: str | None = None,
-    log_x: bool = False,
     log_y: bool = False,
     limits: tuple[float, float] | None = None,
     **frame: Unpack[Frame],
@@ -175,7 +174,7 @@ def curves(
 
     `intervals` are the lower and upper ends at each point; `digits`, such as ".2f", writes each value; `levels` are
     dashed horizontal lines, and `marks` points, with a name. Each curve has its own marker, unless `marker` sets one
-    for all ("" for none). `log_x` and `log_y` make an axis logarithmic; `limits` are the ends of the y axis.
+    for all ("" for none). `log_y` makes the y axis logarithmic; `limits` are the ends of the y axis.
     """
     with axes_of(frame, 3.6) as ax:
         named = x is not None and isinstance(next(iter(x)), str)
@@ -193,7 +192,8 @@ def curves(
             ax.axhline(height, **DASHED | {"linestyle": style}, label=plain(name))
         for name, place in (marks or {}).items():
             write(ax, name, place, (0, 9))
-        ax.set(**{"xscale": "log"} if log_x else {}, **{"yscale": "log"} if log_y else {})
+        if log_y:
+            ax.set_yscale("log")
         if named:
             ax.set_xticks(range(len(x)), map(plain, x))
         if limits:
