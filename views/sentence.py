@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from views.arguments import Call, ViewArguments, act, exchange, read_call, read_input
+from views.cuts import measure_cuts
 from views.figures import make_figure, pack
 from views.inputs import check_indices, check_layer, check_page_size, describe, without_tensors
 from views.page import View, writable
@@ -37,6 +38,7 @@ def sentence_view(
     head: int | str | None = None,
     other: str | Sequence[str] | nn.Module | tuple | None = None,
     labels: Sequence[str] | None = None,
+    cuts: bool = False,
     html_action: str | None = None,
     **options: Unpack[ViewArguments],
 ) -> View | None:
@@ -59,11 +61,15 @@ def sentence_view(
             (model, tokenizer), reads the same text; with attentions, it is (attention, tokens). A list of up to 5 texts
             exchanges words instead, one after the other.
         labels: names of the two sides.
+        cuts: measure how far the token's vector turns after each layer without each link, for 16 tokens in about five
+            seconds, and fill each ribbon by that angle: the link left out or, by a switch, its weight shared among the
+            others. It needs a model, and one text of at most 64 tokens.
         html_action, options: as for `head_view`.
     """
     call = read_call("sentence_view", (model, tokenizer, sentence_a, sentence_b), **options)
     compared_calls = exchange(call, other)
     sentences = read_sentences([call, *compared_calls])
+    turns = measure_turns(call, other) if cuts else None
     first, is_list = sentences[0], isinstance(other, list) or (isinstance(other, tuple) and len(sentences) > 2)
     L, A, S, _ = first.weights.shape
     check_page_size(torch.empty(len(sentences), L, A, S, S, device="meta"))
@@ -71,7 +77,8 @@ def sentence_view(
     mode = "words" if call.whole else "pieces"
     compared = compare(sentences, drawn[mode]) if len(sentences) > 1 and not is_list else None
     start = find_start(first, compared, drawn[mode], token, layer, head)
-    title, labels = title_of(sentences, compared, drawn[mode], start), check_labels(labels, sentences)
+    cut = None if turns is None or mode == "words" or start["head"] == A else turns[:, first.layers]
+    title, labels = title_of(sentences, compared, drawn[mode], start, cut), check_labels(labels, sentences)
     details = describe(first.name, L, A, [first.tokens])
     view = make_figure(
         "sentence_view",
@@ -82,7 +89,8 @@ def sentence_view(
             "drawn": {mode: columns._asdict() for mode, columns in drawn.items()},
             "heads": A,
             "layers": first.layers,
-            "first": start | {"mode": mode, "both": compared is not None},
+            "turns": None if turns is None else pack_turns(turns[:, first.layers]),
+            "first": start | {"mode": mode, "both": compared is not None, "cut": None if turns is None else 0},
             "models": have_same_words(sentences),
         },
         title=title,
@@ -102,6 +110,20 @@ def pack_weights(weights: Tensor) -> str | dict[str, str]:
     steps = (weights.sqrt() * STEPS).round().clamp(max=LARGE)
     small = base64.b64encode(zlib.compress(steps.byte().numpy().tobytes())).decode()
     return {"small": small, "large": pack(weights[steps == LARGE], "<f2")}
+
+
+def measure_turns(call: Call, other) -> Tensor:
+    """Return the turns (2, L, A, S, S) of `measure_cuts`; ValueError unless they are those of one text in a model."""
+    if call.model is None or other is not None:
+        what = "attentions hold no vectors" if call.model is None else "it draws one text"
+        raise ValueError(f"cuts=True measures a model on one text, but {what}: leave out cuts, or pass model and text")
+    return measure_cuts(call.model, call.tokenizer, call.texts)
+
+
+def pack_turns(turns: Tensor) -> str:
+    """Encode turns for the page, compressed: in hundredths of a degree, two bytes each; 65535 for nan."""
+    steps = (turns * 100).round().nan_to_num(65535)
+    return base64.b64encode(zlib.compress(steps.numpy().astype("<u2").tobytes(), 9)).decode()
 
 
 class Sentence(NamedTuple):
@@ -286,14 +308,24 @@ def share_moved(first: Tensor, second: Tensor) -> Tensor:
     return (first - second).abs().sum(dim=-1) / 2 * both
 
 
-def title_of(sentences: Sequence[Sentence], compared: tuple[Tensor, Tensor] | None, drawn: Columns, start: dict) -> str:
-    """Return the title of a view, which the page changes with the reader's choices."""
+def title_of(
+    sentences: Sequence[Sentence],
+    compared: tuple[Tensor, Tensor] | None,
+    drawn: Columns,
+    start: dict,
+    turns: Tensor | None = None,
+) -> str:
+    """Return the title of a view, which the page changes with the reader's choices; `turns` are drawn in pieces."""
     token, layer, head = start["token"], start["layer"], start["head"]
     names = drawn.names[0]
     if compared is None:
         row = merge(drawn_weights(sentences[0].weights, layer, head), drawn.ids[0], drawn.ids[0], len(names))[token]
         most = int(row.argmax())
-        return f"{quoted(names[token])} looks most at {'itself' if most == token else quoted(names[most])}"
+        goal = "itself" if most == token else quoted(names[most])
+        if turns is None:
+            return f"{quoted(names[token])} looks most at {goal}"
+        turn = turns[0, layer, head, drawn.ids[0].index(token), drawn.ids[0].index(most)]
+        return f"Without its link to {goal} ({row[most]:.2f}), {quoted(names[token])} turns by {turn:.1f}°"
     if token not in drawn.ids[1]:
         return f"{quoted(names[token])} is in one text only"
     first, second = (drawn_weights(weights, layer, head)[token] for weights in compared)

@@ -1,5 +1,6 @@
 """The sentence view: ribbons, two texts in one picture, whole words, other scripts and long texts. The path view."""
 
+import itertools
 import random
 import re
 
@@ -20,6 +21,7 @@ from tests.browser.figure_examples import (
     with_means,
 )
 from views import path_view, sentence_view, whole_words
+from views.cuts import measure_cuts
 from views.models import tokenize_for_view
 from views.path import read_path
 
@@ -265,3 +267,34 @@ def test_the_word_under_the_pointer_is_named(page, tmp_path, encoder, tokenizer,
         ]
         assert any(torch.allclose(torch.tensor(shown), torch.tensor(each), atol=0.0051) for each in wanted), said
     assert len(named) > 6
+
+
+def test_each_cut_is_drawn_as_it_was_measured(page, tmp_path, encoder, tokenizer):
+    """Of 12 heads and words in each cut: the degrees, the share that is filled, and the title."""
+    text = "The animal was too tired."
+    turns, weights = measure_cuts(encoder, tokenizer, (text,)), encoder(**tokenizer(text), output_attentions=True)
+    open_figure(page, sentence_view(encoder, tokenizer, text, token=2, layer=4, head=5, cuts=True), tmp_path)
+    title, cores = page.locator("h1"), page.locator(".core")
+    expect(title).to_contain_text("Without its link to “[CLS]”")
+    for cut, name in enumerate(["link left out", "left out, its weight shared"]):
+        page.get_by_label(name, exact=True).check()
+        for layer, head, token in random.Random(cut).sample([*itertools.product(range(6), range(12), range(8))], 12):
+            page.locator(".heads [role=radio]").nth(13 * layer + head).click()
+            page.locator(".word").nth(token).click()
+            given, goal = weights.attentions[layer][0, head, token], turns[cut, layer, head, token].tolist()
+            read = "(all) => all.map((core) => [core.dataset.turn, core.getAttribute('stroke-width')].map(Number))"
+            drawn = cores.evaluate_all(read)
+            assert [turn for turn, _ in drawn] == pytest.approx(goal, abs=0.006)
+            whole = float(page.locator(".sentence").get_attribute("data-whole"))
+            widths = [min(whole * share, whole * turn / 40) for share, turn in zip(given.tolist(), goal, strict=True)]
+            assert [width for _, width in drawn] == pytest.approx(widths, abs=0.05)
+            most = int(given.argmax())
+            expect(title).to_contain_text(f"({given[most]:.2f})")
+            expect(title).to_contain_text(f"turns by {goal[most]:.1f}°")
+            assert ("shared among the others" in title.text_content()) == bool(cut)
+    page.locator(".heads [role=radio]").nth(12).click()  # a mean of heads has no cut
+    expect(title).to_contain_text("looks most at")
+    page.locator(".heads [role=radio]").first.click()
+    page.get_by_label("no", exact=True).check()
+    expect(title).to_contain_text("looks most at")
+    assert page.heard == []

@@ -74,8 +74,9 @@ def test_other_families_are_measured_or_refused(official_tokenizer):
     size = {"vocab_size": 50, "n_positions": 16, "n_embd": 12, "n_layer": 2, "n_head": 3}
     with pytest.raises(ValueError, match="it has no list of layers, each with a linear layer after attention"):
         measure_cuts(GPT2Model(GPT2Config(**size)).eval(), official_tokenizer, TEXTS)
+    long = shaken(TransformerEncoder(BertConfig(**TINY | {"max_position_embeddings": 128})))
     with pytest.raises(ValueError, match="cuts=True measures texts of at most 64 tokens, got 102: shorten the text"):
-        measure_cuts(shaken(TransformerEncoder(BertConfig(**TINY))), tiny_tokenizer(), ("a " * 100,))
+        measure_cuts(long, tiny_tokenizer(), ("a " * 100,))
     sizes = {"vocab_size": 50, "dim": 12, "n_layers": 2, "n_heads": 3, "hidden_dim": 20, "max_position_embeddings": 16}
     distilled = measure_cuts(DistilBertModel(DistilBertConfig(**sizes)).eval(), official_tokenizer, TEXTS)
     assert distilled.isfinite().all()

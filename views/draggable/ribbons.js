@@ -19,8 +19,11 @@ export function ribbonPaths(shares, token, { at, from, whole, high }, point) {
       s = start + breadth / 2,
       t = i === token ? s : at[i];
     const far = (high / 0.75) * (i === token ? 0.2 : Math.min(1, 0.15 + (0.85 * Math.abs(t - s)) / span));
-    const curve = (aside) =>
-      `M${point(s + aside, 0)}C${point(s + aside, far)} ${point(t + aside, far)} ${point(t + aside, 0)}`;
+    // an edge that is `out` of the middle on both sides rises by as much more
+    const curve = (out) => {
+      const [from, to, rise] = t < s ? [s + out, t - out, far + out / 0.75] : [s - out, t + out, far + out / 0.75];
+      return `M${point(from, 0)}C${point(from, rise)} ${point(to, rise)} ${point(to, 0)}`;
+    };
     paths[i] = { d: curve(0), outline: curve(-breadth / 2) + curve(breadth / 2), breadth };
     start += breadth;
   }

@@ -4,7 +4,7 @@ import { format, FROM_THE_RIGHT, sum } from "../numbers.js";
 import { add, set } from "../elements.js";
 import { figure, widthNow } from "./figure.js";
 import { ribbonPaths } from "./ribbons.js";
-import { drawing, nameOf, short, shown, sizes, state } from "./sentence_texts.js";
+import { degrees, drawing, FULL, nameOf, short, shown, sizes, state, turnsOf } from "./sentence_texts.js";
 
 const MAX_LETTERS = 20,
   MIN_LETTERS = 14; // pixels
@@ -53,6 +53,7 @@ export function measure() {
   const gapBefore = order.map((i, at) =>
     at && isNear(Math.max(i, order[at - 1])) && Math.abs(i - order[at - 1]) === 1 ? 0.16 : 0.5,
   );
+  const extra = turnsOf() ? 17 : 0; // a line of degrees below the weights
   for (let size = MAX_LETTERS; size >= MIN_LETTERS; size--) {
     const wide = lengths(size),
       gaps = gapBefore.map((gap) => gap * size),
@@ -67,8 +68,8 @@ export function measure() {
     });
     const band = (stacked.includes(true) ? 2.8 : 1.5) * size,
       low = rise + 4 + 22 + band + 24;
-    const height = two ? low + rise : rise + 100;
-    return { size, width, wide, at, rise, order, stacked, band, low, height, whole: 48, row: true, most: 16 };
+    const height = two ? low + rise : rise + 100 + extra;
+    return { extra, size, width, wide, at, rise, order, stacked, band, low, height, whole: 48, row: true, most: 16 };
   }
   const most = two ? 12 : 16,
     wide = lengths(15, most),
@@ -94,17 +95,19 @@ export function measure() {
     row: false,
     most,
     height: sum(steps) + 4,
-    longest: Math.min(width, 640) - bars - 40,
+    extra,
+    longest: Math.min(width, 640) - bars - 40 - 3 * extra,
   };
 }
 
 // Draw ribbons from a place on the line or in the column, and shares as bars and numbers.
-export function put(token, from, shares, others, theirs) {
-  const { words, ribbons, outlines, parts, tags, place } = drawing,
+// `turned` are the degrees that fill the ribbons, if they do.
+export function put(token, from, shares, others, theirs, turned = null) {
+  const { words, ribbons, cores, outlines, parts, tags, place } = drawing,
     { at, rise, order, low } = place,
     two = state.both,
     edges = [rise + 4, low];
-  const high = two || !place.row ? rise - 0.4 * place.whole : rise;
+  const high = two || turned || !place.row ? rise - 0.4 * place.whole : rise;
   const trace = (each, side) =>
     ribbonPaths(each, token, { ...place, from, high }, (along, up) => {
       const across = edges[side] + (side ? up : -up);
@@ -112,8 +115,13 @@ export function put(token, from, shares, others, theirs) {
     });
   [shares, others].forEach((each, side) => {
     trace(each, side).forEach(({ d, breadth }, i) => set(ribbons[side][i], { d, "stroke-width": breadth }));
-    const dashed = theirs[side] && trace(theirs[side], side);
-    outlines[side].forEach((path, i) => set(path, { d: dashed && theirs[side][i] > 0.005 ? dashed[i].outline : "" }));
+    const rimmed = turned && !side ? each : theirs[side],
+      rims = rimmed && trace(rimmed, side);
+    outlines[side].forEach((path, i) => set(path, { d: rims && rimmed[i] > 0.005 ? rims[i].outline : "" }));
+  });
+  trace(shares, 0).forEach(({ d, breadth }, i) => {
+    const filled = turned ? Math.min(breadth, (place.whole * turned[i]) / FULL) : 0;
+    set(cores[i], { d: filled ? d : "", "stroke-width": filled });
   });
   ribbons[1].forEach((ribbon) => {
     ribbon.style.display = two ? "" : "none";
@@ -127,7 +135,7 @@ export function put(token, from, shares, others, theirs) {
     const { number, more } = words[i],
       room = !place.row || taken.every((other) => Math.abs(other - at[i]) > 34);
     number.textContent = format(shares[i]);
-    more.textContent = two ? format(others[i]) : "";
+    more.textContent = two ? format(others[i]) : turned ? degrees(turnsOf()[drawing.slots[i][0]]) : "";
     if (place.row) putOnLine(i);
     else if (two) putBetween(i);
     else putInColumn(i, shares[i]);
@@ -142,7 +150,7 @@ export function put(token, from, shares, others, theirs) {
 
 // A word on the line, with its numbers below it or, of two texts, above and below it.
 function putOnLine(i) {
-  const { size, at, wide, rise, band, stacked } = drawing.place,
+  const { size, at, wide, rise, band, stacked, extra } = drawing.place,
     { room, box, name, second, number, more, line } = drawing.words[i],
     two = state.both;
   const x = at[i],
@@ -157,7 +165,7 @@ function putOnLine(i) {
     [name, first],
     [second, first + 1.3 * size],
     [number, two ? y - 5 : end + 18],
-    [more, end + 15],
+    [more, end + (two ? 15 : 18 + extra)],
   ].forEach(([text, y]) => {
     set(text, { x, y, "text-anchor": "middle" });
   });
@@ -167,12 +175,13 @@ function putOnLine(i) {
 // A word in the column, with its number at the end of its bar.
 function putInColumn(i, share) {
   const { at, wide, rise, width, bars, longest } = drawing.place,
-    { room, box, name, number, line } = drawing.words[i],
+    { room, box, name, number, more, line } = drawing.words[i],
     y = at[i];
   set(box, { x: rise + 6, y: y - 12, width: bars - rise - 12, height: 24 });
   set(room, { x: rise + 6, y: y - 13, width: width - rise - 6, height: 26 });
   set(name, { x: rise + 12, y: y + 5, "text-anchor": "start" });
   set(number, { x: bars + longest * share + 6, y: y + 5, "text-anchor": "start" });
+  set(more, { x: width - 4, y: y + 5, "text-anchor": "end" });
   set(line, { x1: rise + 12, x2: rise + 12 + wide[i], y1: y + 10, y2: y + 10 });
 }
 
@@ -204,11 +213,11 @@ function putBars(order, shares) {
       tags[i].textContent = text;
       return !text || tags[i].getComputedTextLength() <= width * share - 10;
     });
-    set(tags[i], { x: left + (width * share) / 2, y: rise + 82 });
+    set(tags[i], { x: left + (width * share) / 2, y: rise + 82 + place.extra });
     set(
       parts[i],
       place.row
-        ? { x: left + 0.5, y: rise + 65, width: Math.max(0, width * share - 1), height: 24 }
+        ? { x: left + 0.5, y: rise + 65 + place.extra, width: Math.max(0, width * share - 1), height: 24 }
         : { x: place.bars, y: at[i] - 6, width: Math.max(1, place.longest * share), height: 12 },
     );
     left += width * share;

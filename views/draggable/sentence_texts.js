@@ -6,9 +6,12 @@ import { data } from "./figure.js";
 export const { labels, drawn, sizes, heads, layers, models } = data;
 export const L = layers.length;
 export const rows = []; // per text: of each layer, head and token
+export const turns = []; // per cut: the degrees of each layer, head and token; empty if they were not measured
+export const CUTS = ["link left out", "left out, its weight shared"];
 export const state = { text: 0, before: null, target: 0, all: models, ...data.first };
 // What is drawn: the columns of each slot, the elements for it, and where they are; `given` is what the map shows.
 export const drawing = { slots: [], words: [], ribbons: [], outlines: [], parts: [], tags: [], place: null, given: [] };
+export const FULL = 40; // degrees that fill a ribbon of weight 1
 const MOST = 128; // columns that are drawn at once, besides one at each end for the others
 
 export const short = (name, most = 16) => (name.length > most ? `${name.slice(0, most - 1)}\u2026` : name);
@@ -40,6 +43,14 @@ export function row(text, { layer, head, token } = state, all = rows) {
   }
   return shares;
 }
+
+// By how many degrees the chosen token's vector turns without its link to each column; null if that is not drawn.
+export function turnsOf({ layer, head, token, cut } = state) {
+  if (cut === null || state.mode !== "pieces" || layer >= L || head >= heads) return null;
+  const at = idsOf(0).indexOf(token);
+  return turns[cut][(layer * heads + head) * sizes[0] + at];
+}
+export const degrees = (turn) => (Number.isFinite(turn) ? `${format(turn, 1)}\u00b0` : "\u2013");
 
 // The head that is drawn, or the mean of several, in words.
 function headInWords() {
@@ -99,8 +110,13 @@ export function title() {
   const { token } = state,
     asker = quoted(names[token] || second[token]);
   if (!other) {
-    const most = largest(one);
-    return `${asker} looks most at ${most === token ? "itself" : quoted(names[most])}`;
+    const most = largest(one),
+      turned = turnsOf(),
+      goal = most === token ? "itself" : quoted(names[most]);
+    if (!turned) return `${asker} looks most at ${goal}`;
+    const link = `its link to ${goal} (${format(one[most])})`;
+    if (Number.isNaN(turned[most])) return `${asker} gives all to ${goal}: nothing else can share that`;
+    return `${state.cut ? `With ${link} shared among the others` : `Without ${link}`}, ${asker} turns by ${degrees(turned[most])}`;
   }
   if (!isInBoth()) return `${asker} is in one text only`;
   if (isSame(one, other)) return `${asker} gives the same in both`;
@@ -126,12 +142,25 @@ export function sentence(token, shares, others, names, second) {
   const many = rest > 0 ? ` and ${left} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
   const where = capital(headInWords()),
     now = `${where}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
+  if (turnsOf()) return `${now} ${cutInWords(token, shares, names)}`;
   if (!state.before || !has(state.before.text, state.before.token)) return now;
   const was = state.before.text,
     to = drawing.slots.findIndex((columns) => columns.includes(state.target));
   const [gets, got] = [row(state.text), row(was, state.before)].map((own) => format(own[state.target]));
   const exchanged = `With ${quoted(labels[state.text])} instead of ${quoted(labels[was])}`;
   return `${exchanged}, ${quoted(names[to])} gets ${gets}, not ${got}. ${now}`;
+}
+
+// What the outline and the filling mean, and both cuts of the widest ribbon.
+function cutInWords(token, shares, names) {
+  const at = largest(shares),
+    [left, shared] = CUTS.map((_, cut) => degrees(turnsOf({ ...state, cut })[drawing.slots[at][0]])),
+    goal = at === token ? "itself" : quoted(names[at]);
+  return (
+    `Outline: the weight. Filling: how far the vector of ${quoted(names[token])} turns after this layer without this one ` +
+    `link; a ribbon of weight 1 is full at ${FULL}\u00b0. The link to ${goal} left out: ${left}; its weight shared ` +
+    `among the others: ${shared}.`
+  );
 }
 
 const isInBoth = () => shown().every((text) => has(text, state.token));
@@ -164,6 +193,16 @@ function comparison(token, shares, others, names, second) {
       ? [`Layer ${layers[layer]} changes most: on average over its heads, ${ofWhich}.`]
       : []),
   ].join(" ");
+}
+
+// Read the degrees of both cuts, in hundredths, as `pack_turns` in sentence.py writes them; 65535 is none.
+export async function unpackTurns(packed, size) {
+  const all = new Uint16Array((await inflate(packed)).buffer),
+    each = Array.from(all, (steps) => (steps === 65535 ? Number.NaN : steps / 100)),
+    count = each.length / 2 / size;
+  return CUTS.map((_, cut) =>
+    Array.from({ length: count }, (_, row) => each.slice((cut * count + row) * size, (cut * count + row + 1) * size)),
+  );
 }
 
 // Read the weights of a text of `size` tokens, as `pack_weights` in sentence.py writes them.

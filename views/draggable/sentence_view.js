@@ -7,9 +7,12 @@ import { choice, data, explain, figure, glide, keepChoices, nameShown, redraw, s
 import { headMap } from "./head_map.js";
 import {
   best,
+  CUTS,
+  degrees,
   drawing,
   drawn,
   findSlots,
+  FULL,
   gather,
   has,
   heads,
@@ -30,6 +33,9 @@ import {
   sizes,
   state,
   title,
+  turns,
+  turnsOf,
+  unpackTurns,
   unpackWeights,
 } from "./sentence_texts.js";
 import { measure, put } from "./sentence_ribbons.js";
@@ -53,6 +59,13 @@ if (sizes.length > 1) {
 if (drawn.words.ids.some((ids) => new Set(ids).size < ids.length)) {
   tick(controls, "whole words", state.mode === "words", (on) => change({ mode: on ? "words" : "pieces" }));
 }
+if (data.turns) {
+  const names = ["no", ...CUTS],
+    first = names[state.cut === null ? 0 : state.cut + 1];
+  choice(controls, "Fill by how far the vector turns:", names, first, (name) =>
+    change({ cut: names.indexOf(name) ? names.indexOf(name) - 1 : null }),
+  );
+}
 const sides = add(figure, "p", { class: "sides" });
 const svg = add(figure, "svg", { class: "sentence", role: "radiogroup", "aria-label": "the token that looks" });
 let own = null; // the view's own rows, once the page around it has sent others
@@ -61,6 +74,7 @@ function build() {
   const { slots } = drawing;
   svg.replaceChildren();
   drawing.ribbons = [0, 1].map(() => slots.map(() => add(svg, "path")));
+  drawing.cores = slots.map(() => add(svg, "path"));
   drawing.outlines = [0, 1].map(() => slots.map(() => add(svg, "path", { class: "outline" })));
   drawing.parts = slots.map(() => add(svg, "rect", { rx: 3 }));
   drawing.tags = slots.map(() => add(svg, "text", { "text-anchor": "middle" }));
@@ -115,13 +129,16 @@ function draw() {
     drawing.slots = found;
     build();
   }
+  const turned = turnsOf();
   figure.classList.toggle("two", Boolean(state.both));
+  figure.classList.toggle("cut", Boolean(turned));
   drawing.place = measure();
   const { slots, words, ribbons, parts, tags, place } = drawing,
     { size, width, height } = place,
     texts = shown(),
     token = slots.findIndex((columns) => columns.includes(state.token));
   const [shares, others] = [0, 1].map((side) => (texts.length > side ? gather(row(texts[side])) : slots.map(() => 0)));
+  const filled = turned ? gather(turned) : slots.map(() => 0);
   const strongest = slots.findIndex((columns) => columns.includes(best()));
   const [names, second] = texts.map((text) => slots.map((columns) => nameOf(text, columns)));
   const asker = names[token] || second[token];
@@ -139,6 +156,8 @@ function draw() {
     other.textContent = differs ? short(second[i] || "\u2013", place.most) : "";
     const whole = name.textContent === names[i] ? "" : `, ${names[i]}`;
     const numbers = [shares[i], ...(state.both ? [others[i]] : [])].map((share) => format(share));
+    if (turned) numbers.push(degrees(filled[i]));
+    set(drawing.cores[i], { class: `core${kind}`, "data-turn": turned ? filled[i] : "" });
     const seen = [name.textContent, other.textContent, ...numbers].filter(Boolean).join(" ");
     nameShown(all, seen, `${asks ? "to itself" : `from ${asker}`}${whole}`);
     set(name, { "font-size": size });
@@ -157,15 +176,15 @@ function draw() {
   );
   sides.lastChild?.classList.add("second");
   svg.after(...(place.row ? sides.querySelectorAll(".second") : [])); // each label on its own side
-  const goal = [place.at[token], ...shares, ...others, ...given],
+  const goal = [place.at[token], ...shares, ...others, ...filled.map((turn) => turn || 0), ...given],
     S = slots.length,
     across = heads + 1;
   glide(
     svg,
     goal,
     ([from, ...numbers]) => {
-      put(token, from, numbers.slice(0, S), numbers.slice(S, 2 * S), theirs);
-      heatmap.paint(heatmap.cells.map((_, at) => numbers.slice(2 * S + at * across, 2 * S + (at + 1) * across)));
+      put(token, from, numbers.slice(0, S), numbers.slice(S, 2 * S), theirs, turned && numbers.slice(2 * S, 3 * S));
+      heatmap.paint(heatmap.cells.map((_, at) => numbers.slice(3 * S + at * across, 3 * S + (at + 1) * across)));
     },
     isNew ? null : undefined,
   );
@@ -185,13 +204,15 @@ function drawMap(names, asker) {
   const numbers = heatmap.cells.map((one, layer) =>
     one.map((cell, head) => {
       if (cell.tagName !== "BUTTON") return 0;
+      if (turnsOf()) return head < heads ? turnsOf({ ...state, layer, head })[state.target] : Number.NaN;
       if (!state.both) return row(state.text, { ...state, layer, head })[state.target];
       return state.all ? movedOnAverage(layer, head) : (moved({ ...state, layer, head }) ?? 0);
     }),
   );
   drawing.given = numbers;
-  const most = state.both ? Math.max(...numbers.flat(), 0.005) : 1;
-  heatmap.show(numbers, (layer, head) => layer === state.layer && head === state.head);
+  const turned = turnsOf(),
+    most = turned ? FULL : state.both ? Math.max(...numbers.flat(), 0.005) : 1;
+  heatmap.show(numbers, (layer, head) => layer === state.layer && head === state.head, turned ? "\u00b0" : "");
   target.replaceChildren();
   if (state.both) {
     question.textContent = `All ${L * heads} heads: the attention that moves, of`;
@@ -199,12 +220,14 @@ function drawMap(names, asker) {
       add(target, "option", {}, name).selected = state.all === (i === 1);
     });
   } else {
-    question.textContent = `All ${L * heads} heads: what ${quoted(short(asker))} gives to`;
+    question.textContent = turned
+      ? `All ${L * heads} heads: how far ${quoted(short(asker))} turns without its link to`
+      : `All ${L * heads} heads: what ${quoted(short(asker))} gives to`;
     names.forEach((name, i) => {
       add(target, "option", {}, short(name)).selected = drawing.slots[i].includes(state.target);
     });
   }
-  return numbers.flat().map((number) => number / most);
+  return numbers.flat().map((number) => number / most || 0);
 }
 
 onArrows(svg, (on, down) => {
@@ -237,13 +260,15 @@ function begin() {
   redraw(figure, draw, svg);
 }
 
-if (data.weights.every((packed) => typeof packed === "string")) {
+if (!data.turns && data.weights.every((packed) => typeof packed === "string")) {
   // at once: nothing is to be decompressed
   data.weights.forEach((packed, text) => rows.push(unpack(packed, sizes[text])));
   begin();
 } else {
-  Promise.all(data.weights.map((packed, text) => unpackWeights(packed, sizes[text]))).then((all) => {
-    rows.push(...all);
+  const measured = data.turns ? unpackTurns(data.turns, sizes[0]) : [];
+  Promise.all([measured, ...data.weights.map((packed, text) => unpackWeights(packed, sizes[text]))]).then((all) => {
+    turns.push(...all[0]);
+    rows.push(...all.slice(1));
     begin();
   });
 }
