@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from transformers import BatchEncoding, BertConfig
+from transformers import BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
 from tests.reference.bad_input import Bad, Good, each
-from tests.reference.bad_input.checkpoints import SIZES, alter, classify, loads
+from tests.reference.bad_input.checkpoints import alter, classify, loads
 from utils.attention import scaled_dot_product_attention
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder
@@ -18,24 +18,26 @@ from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.packing import encode_packed
 from utils.support.checkpoint import load_tokenizer
-from utils.support.checks import check_finite, checked_mask
+from utils.support.checks import checked_mask
 from utils.support.datasets import Examples
 from utils.support.neighbour_counts import NeighbourCounts
 from utils.training import fine_tune, predict
 
 IDS = torch.tensor([[2, 7, 3], [2, 8, 3]])
+PADDING = torch.tensor([[1, 1, 0], [1, 1, 1]])
+CONFIG = BertConfig(**TINY)
 WRITES = {"is_decoder": True, "add_cross_attention": True, "bos_token_id": 2, "eos_token_id": 3}
 SAMPLE = Examples(["a b", "c"], [0, 1])
 
 
 def encoder() -> TransformerEncoder:
     """Return a tiny encoder of random weights."""
-    return TransformerEncoder(BertConfig(**TINY)).eval()
+    return TransformerEncoder(CONFIG).eval()
 
 
 def classifier() -> TransformerForSequenceClassification:
     """Return a tiny classifier of random weights."""
-    return TransformerForSequenceClassification(BertConfig(**TINY))
+    return TransformerForSequenceClassification(CONFIG)
 
 
 def encode(**changes):
@@ -67,13 +69,7 @@ def write(settings: dict | None = None, **changes):
 
 def masked_lm() -> TransformerForMaskedLM:
     """Return a tiny masked language model."""
-    return TransformerForMaskedLM(BertConfig(**TINY)).eval()
-
-
-def counted(rows: torch.Tensor) -> bool:
-    """Whether pairs of neighbours in rows are counted under the number of the pair."""
-    pairs = rows[:, 0].long() * 70_000 + rows[:, 2]
-    return NeighbourCounts(rows, 70_000).between[0].tolist() == pairs.unique().tolist()
+    return TransformerForMaskedLM(CONFIG).eval()
 
 
 def write_with_pad(pad_token_id: int):
@@ -94,7 +90,7 @@ def decode(**changes):
 
 def accepts_masks(enter):
     """Return a call with no mask, a full one and one that hides padding."""
-    masks = (None, torch.ones(2, 3), torch.tensor([[1, 1, 0], [1, 1, 1]]))
+    masks = (None, torch.ones(2, 3), PADDING)
     return lambda _: [enter(IDS, mask) for mask in masks]
 
 
@@ -129,23 +125,14 @@ ENTRANCES = {  # each way into a model: how it takes ids and a mask
     "decoder": lambda ids, mask: pair().decoder(ids, mask, STATES),
     "pair, source": lambda ids, mask: pair()(ids, mask, IDS),
     "pair, text": lambda ids, mask: pair()(IDS, None, ids, mask),
-    "one beam": lambda ids, mask: pair().generate(ids, mask, max_length=5),
-    "two beams": lambda ids, mask: pair().generate(ids, mask, max_length=5, num_beams=2),
+    "generate": lambda ids, mask: pair().generate(ids, mask, max_length=5),
 }
 OTHER_TENSORS = {  # other arguments that are tensors: who takes them, and a right one
     "token_type_ids": (lambda types: encoder()(IDS, None, types), IDS % 2),
     "encoder_hidden_states": (lambda states: pair().decoder(IDS, None, states), STATES),
     "encoder_attention_mask": (lambda mask: pair().decoder(IDS, None, STATES, mask), torch.ones(2, 4)),
 }
-NOT_TENSORS = {
-    "list": IDS.tolist(),
-    "tuple": ((5, 6, 7),),
-    "ndarray": IDS.numpy(),
-    "dict": {"input_ids": IDS},
-    "BatchEncoding": BatchEncoding({"input_ids": IDS}),
-    "str": "a film",
-    "int": 7,
-}
+LIST = IDS.tolist()
 ROWS = "use torch.tensor with a row for each text, or **batch for a tokenizer's dictionary"
 MASKED = "masks every token of a row: leave at least one 1 in each"
 ODD_MASK = "contains NaN or less than 0: use 1 for real tokens and 0 for padding"
@@ -158,7 +145,7 @@ INPUT = [
             f"input_ids contain {wrong}, but valid ids are 0 to 49",
             encode(input_ids=torch.tensor([[0, 49]])),
         )
-        for wrong in (50, -1, 10**9)
+        for wrong in (50, -1)
     ),
     Bad(
         "ids of the shape (3,)",
@@ -173,39 +160,34 @@ INPUT = [
             f"input_ids must be (B, S), got {shape}: use a row of ids for each text",
             encode(),
         )
-        for shape in [(0, 3), (1, 0), (1, 1, 3)]
+        for shape in [(0, 3), (1, 1, 3)]
     ),
-    *(
-        Bad(
-            f"ids of {dtype}",
-            encode(input_ids=IDS.to(dtype)),
-            f"input_ids must contain integers, got {dtype}: convert with .long()",
-            encode(input_ids=IDS.to(dtype).long()),
-        )
-        for dtype in (torch.float32, torch.bool, torch.float16)
+    Bad(
+        "ids that are not integers",
+        encode(input_ids=IDS.float()),
+        "input_ids must contain integers, got torch.float32: convert with .long()",
+        encode(input_ids=IDS.float().long()),
     ),
     Good("ids of torch.int32", same(input_ids=IDS.int())),
     *(
         Bad(
-            f"a {kind} for ids, {entrance}",
-            lambda _, enter=enter, wrong=wrong: enter(wrong, None),
-            f"input_ids must be a tensor, got {kind}: {ROWS}",
+            f"a list for ids, {entrance}",
+            lambda _, enter=enter: enter(LIST, None),
+            f"input_ids must be a tensor, got list: {ROWS}",
             lambda _, enter=enter: enter(IDS, None),
             error=TypeError,
         )
         for entrance, enter in ENTRANCES.items()
-        for kind, wrong in NOT_TENSORS.items()
     ),
     *(
         Bad(
-            f"a {kind} for a mask, {entrance}",
-            lambda _, enter=enter, wrong=wrong: enter(IDS, wrong),
-            f"attention_mask must be a tensor, got {kind}: {ROWS}",
+            f"a list for a mask, {entrance}",
+            lambda _, enter=enter: enter(IDS, LIST),
+            f"attention_mask must be a tensor, got list: {ROWS}",
             accepts_masks(enter),
             error=TypeError,
         )
         for entrance, enter in ENTRANCES.items()
-        for kind, wrong in NOT_TENSORS.items()
     ),
     *(
         Bad(
@@ -218,23 +200,19 @@ INPUT = [
     ),
     *(
         Bad(
-            f"a {kind} for {name}",
-            lambda _, call=call, wrong=wrong: call(wrong),
-            f"{name} must be a tensor, got {kind}: ",
+            f"a list for {name}",
+            lambda _, call=call: call(LIST),
+            f"{name} must be a tensor, got list: ",
             lambda _, call=call, right=right: call(right),
             error=TypeError,
         )
         for name, (call, right) in OTHER_TENSORS.items()
-        for kind, wrong in NOT_TENSORS.items()
     ),
-    *(
-        Bad(
-            f"a mask of the shape {shape} for one layer",
-            lambda _, shape=shape: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(shape)),
-            f"attention_mask must have the shape (2, 3) of the input, got {shape}",
-            lambda _: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(2, 3)),
-        )
-        for shape in [(2, 4), (1, 3), (3,), (2, 1, 1, 3)]
+    Bad(
+        "a mask of one row for a layer and two texts",
+        lambda _: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(1, 3)),
+        "attention_mask must have the shape (2, 3) of the input, got (1, 3)",
+        lambda _: encoder().layers[0](torch.zeros(2, 3, 12), torch.ones(2, 3)),
     ),
     *(
         Bad(
@@ -243,29 +221,17 @@ INPUT = [
             f"attention_mask of shape {shape} does not fit scores of shape (1, 3, 3)",
             attend(torch.ones(3, 3)),
         )
-        for shape in [(2, 2), (2, 3), (3, 2), (2, 3, 3), (1, 1, 3, 3)]
+        for shape in [(3, 2), (2, 3), (1, 1, 3, 3)]
     ),
     *(
         Good(f"a mask of the shape {shape} for scores (4, 5, 2, 3)", broadcasts(shape))
-        for shape in [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 2, 3), (5, 1, 3), (4, 1, 2, 3)]
+        for shape in [(), (1, 3), (5, 1, 3), (4, 1, 2, 3)]
     ),
-    *(
-        Bad(
-            f"a mask of the shape {tuple(mask.shape)} that hides every key of a row",
-            attend(mask),
-            f"attention_mask {MASKED}",
-            attend(torch.ones(3, 3).tril()),
-        )
-        for mask in (torch.ones(3, 3).tril(-1), torch.zeros(3), torch.tensor(0))
-    ),
-    *(
-        Bad(
-            f"a mask with {mask[1]} for attention",
-            attend(torch.tensor(mask)),
-            f"attention_mask {ODD_MASK}",
-            attend(torch.tensor([1, 0, 1])),
-        )
-        for mask in ([1, torch.nan, 1], [0, -1e4, 0])
+    Bad(
+        "a mask that hides every key of one query",
+        attend(torch.ones(3, 3).tril(-1)),
+        f"attention_mask {MASKED}",
+        attend(torch.ones(3, 3).tril()),
     ),
     Bad(
         "17 tokens for 16 positions",
@@ -273,14 +239,11 @@ INPUT = [
         "17 tokens, but only 16 positions: tokenize with max_length=16",
         encode(**tiny_tokenizer()("a " * 17, max_length=16)),
     ),
-    *(
-        Bad(
-            f"the token type {wrong} of 2",
-            encode(token_type_ids=torch.tensor([[0, wrong, 0], [0, 0, 0]])),
-            f"token_type_ids contain {wrong}, but valid ids are 0 to 1",
-            encode(token_type_ids=torch.tensor([[0, 1, 0], [0, 0, 0]])),
-        )
-        for wrong in (2, -1)
+    Bad(
+        "the token type 2 of 2",
+        encode(token_type_ids=torch.tensor([[0, 2, 0], [0, 0, 0]])),
+        "token_type_ids contain 2, but valid ids are 0 to 1",
+        encode(token_type_ids=torch.tensor([[0, 1, 0], [0, 0, 0]])),
     ),
     Bad(
         "token types of another shape",
@@ -288,14 +251,11 @@ INPUT = [
         "token_type_ids must have the shape (2, 3) of the input",
         encode(token_type_ids=torch.zeros(2, 3).long()),
     ),
-    *(
-        Bad(
-            f"a mask of the shape {shape}",
-            encode(attention_mask=torch.ones(shape)),
-            "attention_mask must have the shape (2, 3) of the input",
-            encode(attention_mask=torch.ones(2, 3)),
-        )
-        for shape in [(2, 4), (3,), (2, 1, 1, 3)]
+    Bad(
+        "a mask of another shape",
+        encode(attention_mask=torch.ones(2, 1, 1, 3)),
+        "attention_mask must have the shape (2, 3) of the input",
+        encode(attention_mask=torch.ones(2, 3)),
     ),
     Bad(
         "a mask that hides a whole row",
@@ -309,20 +269,8 @@ INPUT = [
         f"attention_mask {ODD_MASK}",
         encode(attention_mask=torch.tensor([[1, 1, 0], [1, 1, 1]])),
     ),
-    *(
-        Good(
-            f"a mask, {given}",
-            lambda _, mask=mask, full=full: (
-                checked_mask(IDS, mask, None, BertConfig(**TINY)) is (None if full else mask)
-            ),
-        )
-        for given, mask, full in (
-            ("None", None, True),
-            ("full", torch.ones(2, 3), True),
-            ("bool", torch.ones(2, 3).bool(), True),
-            ("padding", 1 - torch.eye(2, 3), False),
-        )
-    ),
+    Good("a full mask, which is left out", lambda _: checked_mask(IDS, torch.ones(2, 3), None, CONFIG) is None),
+    Good("a mask of padding, which is kept", lambda _: checked_mask(IDS, PADDING, None, CONFIG) is PADDING),
     *(
         Good(f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)))
         for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)
@@ -352,19 +300,18 @@ INPUT = [
         lambda _: masked_lm()(IDS, where=torch.tensor([[False, True, False], [False, False, False]])),
         error=TypeError,
     ),
-    *(
-        Bad(
-            f"ids of {dtype} to be masked",
-            lambda _, dtype=dtype: mask_tokens(IDS.to(dtype), tiny_tokenizer()),
-            f"input_ids must contain integers, got {dtype}: convert with .long()",
-            lambda _, dtype=dtype: mask_tokens(IDS.to(dtype).long(), tiny_tokenizer()),
-        )
-        for dtype in (torch.float32, torch.int8)
+    Bad(
+        "ids to be masked that are not integers",
+        lambda _: mask_tokens(IDS.float(), tiny_tokenizer()),
+        "input_ids must contain integers, got torch.float32: convert with .long()",
+        lambda _: mask_tokens(IDS.float().long(), tiny_tokenizer()),
     ),
-    Good("int32 ids of a large vocabulary to be counted", lambda _: counted(IDS.int() + 69_990)),
-    Good("no mask, packed", lambda _: encode_packed(encoder(), IDS).shape == (2, 3, 12)),
+    Good(
+        "int32 ids of a large vocabulary to be counted",
+        lambda _: NeighbourCounts(IDS.int() + 69_990, 70_000).between[0].tolist() == [4_899_509_993],
+    ),
 ]
-SOURCE = decode(encoder_hidden_states=torch.zeros(2, 4, 12))
+SOURCE = decode(encoder_hidden_states=STATES)
 
 WRITING = [
     Bad(
@@ -382,13 +329,6 @@ WRITING = [
         )
         for shape in ((2, 4, 6), (1, 4, 12))
     ),
-    Bad(
-        "a source without a real token",
-        write(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
-        f"attention_mask {MASKED}",
-        write(attention_mask=torch.tensor([[1, 1, 1], [1, 0, 0]])),
-    ),
-    Bad("the id 50 of 50 in the source", write(input_ids=IDS + 47), "but valid ids are 0 to 49", write()),
     *(
         Bad(
             f"`max_length={length!r}`",
@@ -396,7 +336,7 @@ WRITING = [
             "must be an integer from 2 to 16",
             each(write(max_length=2), write(max_length=16)),
         )
-        for length in (1, 0, 17, 2.5, None)
+        for length in (1, 17, None)
     ),
     *(
         Bad(
@@ -405,7 +345,7 @@ WRITING = [
             "must be an integer from 1 to 25",
             each(write(num_beams=1), write(num_beams=25)),
         )
-        for beams in (0, -1, 1.5, 26)
+        for beams in (0, 26)
     ),
     *(
         Bad(
@@ -417,14 +357,11 @@ WRITING = [
         for name in ("bos_token_id", "eos_token_id")
         for wrong in (None, 50)
     ),
-    *(
-        Bad(
-            f"`pad_token_id={wrong}`, set after the decoder was built",
-            write_with_pad(wrong),
-            f"pad_token_id must be an integer from 0 to 49, got {wrong}",
-            each(write_with_pad(0), write_with_pad(49)),
-        )
-        for wrong in (-1, 10**9)
+    Bad(
+        "`pad_token_id=50`, set after the decoder was built",
+        write_with_pad(50),
+        "pad_token_id must be an integer from 0 to 49, got 50",
+        each(write_with_pad(0), write_with_pad(49)),
     ),
     Bad(
         "an encoder and a decoder of different widths",
@@ -432,26 +369,22 @@ WRITING = [
         "hidden_size is 24 in the encoder, 12 in the decoder: use one",
         write({"encoder": {"hidden_size": 24}, "hidden_size": 24}),
     ),
-    *(
-        Bad(
-            f"a source with {wrong}",
-            decode(encoder_hidden_states=torch.full((2, 4, 12), wrong)),
-            "encoder_hidden_states contain NaN or inf: look for what went wrong in the encoder",
-            SOURCE,
-        )
-        for wrong in (math.nan, math.inf)
+    Bad(
+        "a source with inf",
+        decode(encoder_hidden_states=STATES + math.inf),
+        "encoder_hidden_states contain NaN or inf: look for what went wrong in the encoder",
+        SOURCE,
     ),
     *(
         Bad(
             f"{given} for the source",
-            decode(encoder_hidden_states=torch.zeros(2, 4, 12), encoder_attention_mask=mask),
-            words,
-            decode(encoder_hidden_states=torch.zeros(2, 4, 12), encoder_attention_mask=torch.eye(2, 4)),
+            decode(encoder_hidden_states=STATES, encoder_attention_mask=mask),
+            f"encoder_attention_mask {words}",
+            decode(encoder_hidden_states=STATES, encoder_attention_mask=torch.eye(2, 4)),
         )
         for given, mask, words in (
-            ("a mask of another shape", torch.ones(2, 3), "encoder_attention_mask must have the shape (2, 4)"),
-            ("a mask that hides a row", torch.zeros(2, 4), f"encoder_attention_mask {MASKED}"),
-            ("a mask with NaN", torch.full((2, 4), math.nan), f"encoder_attention_mask {ODD_MASK}"),
+            ("a mask of another shape", torch.ones(2, 3), "must have the shape (2, 4)"),
+            ("a mask that hides a row", torch.zeros(2, 4), MASKED),
         )
     ),
     Bad(
@@ -473,28 +406,24 @@ WRITING = [
         write({"is_decoder": True}),
     ),
 ]
-GOOD_SETTINGS = {"seed": 0, "patience": 0, "max_length": 3, "batch_size": 1}
 CLASS = tune(train=Examples(["a"], [1]))
 
 TRAINING = [
     *(
         Bad(
-            f"the label {label}{more}",
+            f"the label {label} of two classes",
             tune(train=Examples(["a"], [label])),
             f"labels must be from 0 to 1, got {label} for text 0",
             CLASS,
         )
-        for label, more in ((2, " of two classes"), (-1, ""))
+        for label in (2, -1)
     ),
-    *(
-        Bad(
-            f"the label {label!r}",
-            tune(train=Examples(["a"], [label])),
-            f"labels must be integers, got {kind}: {label!r} of text 0: use the number of its class",
-            CLASS,
-            error=TypeError,
-        )
-        for label, kind in [("1", "str"), (None, "NoneType"), (0.5, "float")]
+    Bad(
+        "the label '1'",
+        tune(train=Examples(["a"], ["1"])),
+        "labels must be integers, got str: '1' of text 0: use the number of its class",
+        CLASS,
+        error=TypeError,
     ),
     Bad(
         "two texts and one label",
@@ -507,16 +436,6 @@ TRAINING = [
         tune(train=Examples(["a", " "], [0, 1])),
         "text 1 is empty: leave it out",
         tune(train=Examples(["a"], [0])),
-    ),
-    *(
-        Bad(
-            f"a loss of {loss}",
-            lambda _, loss=loss: check_finite(loss, 7, 0.00123),
-            f"the loss is {loss} at step 7, with a learning rate of 0.0012: use a lower one",
-            lambda _: check_finite(1e30, 1, 1e-5),
-            error=FloatingPointError,
-        )
-        for loss in (math.nan, math.inf, -math.inf)
     ),
     Bad(
         "a pair of lists instead of Examples",
@@ -553,38 +472,23 @@ TRAINING = [
     ),
     *(
         Bad(
-            f"`epochs={epochs}`",
-            tune(epochs=epochs),
-            "epochs must be an integer from 1 to 10,000, got ",
-            tune(epochs=1),
+            f"`{name}={wrong!r}`",
+            tune(**{name: wrong}),
+            f"{name} must be {words}, got {wrong!r}",
+            tune(**{name: right}),
         )
-        for epochs in (0, 2**70)
-    ),
-    Bad("`batch_size=0`", tune(batch_size=0), "batch_size must be a positive integer, got 0", tune(batch_size=1)),
-    *(
-        Bad(
-            f"`learning_rate={rate}`",
-            tune(learning_rate=rate),
-            f"learning_rate must be between 0 and inf, got {rate}: use a small one such as 5e-5",
-            tune(learning_rate=5e-5),
-        )
-        for rate in (0.0, math.nan, -1.0)
-    ),
-    *(
-        Bad(
-            f"`{name}={value!r}`",
-            tune(**{name: value}),
-            f"{name} must be {kind}, got {value!r}",
-            tune(**{name: GOOD_SETTINGS[name]}),
-        )
-        for name, value, kind in (
-            *(("seed", wrong, "an integer from 0 to 1,000,000,000") for wrong in (0.5, "a")),
-            ("patience", None, "an integer of at least 0"),
-            ("max_length", 2.5, "an integer of at least 3"),
-            ("batch_size", 2.5, "a positive integer"),
+        for name, wrong, words, right in (
+            ("epochs", 0, "an integer from 1 to 10,000", 1),
+            ("epochs", 10_001, "an integer from 1 to 10,000", 1),
+            ("batch_size", 0, "a positive integer", 1),
+            ("batch_size", 2.5, "a positive integer", 1),
+            ("learning_rate", 0.0, "between 0 and inf", 5e-5),
+            ("learning_rate", math.nan, "between 0 and inf", 5e-5),
+            ("seed", "a", "an integer from 0 to 1,000,000,000", 0),
+            ("patience", None, "an integer of at least 0", 0),
+            ("max_length", 2.5, "an integer of at least 3", 3),
         )
     ),
-    Bad("a tokenizer of another model", tune(tokenizer=tiny_tokenizer(40)), SIZES, tune()),
     *(
         Bad(
             f"{given} where the tokenizer belongs",
@@ -608,14 +512,11 @@ TRAINING = [
         "num_labels must be an integer of at least 2, got 1",
         lambda _: TransformerForSequenceClassification(BertConfig(**TINY, num_labels=2)),
     ),
-    *(
-        Bad(
-            f"a checkpoint with `problem_type: {kind!r}`",
-            alter("config.json", classify, problem_type=kind),
-            f"problem_type={kind!r} is not supported: use a classifier that gives each text one label",
-            alter("config.json", classify, problem_type="single_label_classification"),
-        )
-        for kind in ("multi_label_classification", "regression")
+    Bad(
+        "a checkpoint that gives a text several labels",
+        alter("config.json", classify, problem_type="multi_label_classification"),
+        "problem_type='multi_label_classification' is not supported: use a classifier that gives each text one label",
+        alter("config.json", classify, problem_type="single_label_classification"),
     ),
     Good(
         "a new last layer for several labels a text",
