@@ -35,7 +35,8 @@ def test_attention_equals_that_of_torch(hidden_states, mask):
 def test_attention_takes_other_queries_than_keys(hidden_states):
     states, mask = hidden_states, torch.tensor([1, 1, 1, 0])
     context, weights = scaled_dot_product_attention(states[:, :1], states, states[..., :3], mask)
-    assert (context.shape, weights.shape) == ((2, 1, 3), (2, 1, 4))
+    assert context.shape == (2, 1, 3)
+    assert weights.shape == (2, 1, 4)
     assert not weights[..., 3].any()
 
 

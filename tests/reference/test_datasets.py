@@ -160,10 +160,13 @@ def test_read_labelled_takes_other_columns_and_separators(tmp_path):
     labels = {text: label for part in own[:3] for text, label in zip(part.texts, part.labels, strict=True)}
     assert labels["two words; 0"] == 0  # the first counts
     assert len(labels) == 8
-    assert (own.rows, own.multiline_rows, own.contradicted) == (9, 0, 1)
+    assert own.rows == 9
+    assert own.multiline_rows == 0
+    assert own.contradicted == 1
     rows[3] = 'x;"a text\nof two lines";1'
     own = read_labelled(own_csv(tmp_path, rows, "id;sentence;topic"), text="sentence", label="topic")
-    assert (own.rows, own.multiline_rows) == (9, 1)
+    assert own.rows == 9
+    assert own.multiline_rows == 1
 
 
 @pytest.mark.parametrize(
@@ -200,9 +203,9 @@ def test_missing_values_are_refused_or_counted(tmp_path):
     rows = [{"text": f"text {number}", "label": "ab"[number % 2]} for number in range(12)]
     for value in (float("nan"), None):
         path = own_csv(tmp_path, [], "\n".join(map(json.dumps, [*rows, {"text": value, "label": "a"}])), "own.jsonl")
-        with pytest.raises(ValueError, match=r"line 13 has null as 'text'"):
+        with pytest.raises(ValueError, match=r"line 13 has null as 'text': write a text or number, or delete"):
             read_labelled(path)
-        with pytest.raises(ValueError, match=r"line 13 has null as 'text'"):
+        with pytest.raises(ValueError, match=r"line 13 has null as 'text': write a text or number, or delete"):
             list(read_texts([path]))
     spellings = [
         "NaN",
@@ -333,7 +336,9 @@ def test_comments_above_texts_are_not_words(tmp_path, comment):
     for row in PEOPLE:
         rows += [row] if row else ["", comment]
     found = read_words(words_file(tmp_path, rows, "en.conll"))
-    assert (found.names, found.words, found.texts) == (("B-PER", "O"), 6, 3)
+    assert found.names == ("B-PER", "O")
+    assert found.words == 6
+    assert found.texts == 3
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -341,19 +346,25 @@ def test_texts_that_differ_in_case_share_a_part(tmp_path, seed):
     rows = [f"{text} {number},{'ab'[number % 2]}" for number in range(30) for text in ("a film", "A Film", "a film")]
     path = own_csv(tmp_path, rows)
     own = read_labelled(path, seed=seed)
-    assert (own.rows, sum(map(len, own[:3])), own.contradicted) == (90, 60, 0)
+    assert own.rows == 90
+    assert sum(map(len, own[:3])) == 60
+    assert own.contradicted == 0
     sides = [{text.lower() for text in part.texts} for part in own[:3]]
     assert sum(map(len, sides)) == 30
     path.write_text("\n\n".join(f"{row}\nEnd,a" for row in (row.replace(" ", "-") for row in rows)), "utf-8")
     words = read_words(path, seed)
-    assert (words.texts, sum(map(len, words[:3])), words.contradicted) == (90, 60, 0)
+    assert words.texts == 90
+    assert sum(map(len, words[:3])) == 60
+    assert words.contradicted == 0
     assert sum(len({text[0].lower() for text, _ in part}) for part in words[:3]) == 30
 
 
 def test_contradicting_labels_are_counted(tmp_path):
     rows = [f"text {number},{name}" for number in range(12) for name in ("ab" if number % 2 else "ba")]
     own = read_labelled(own_csv(tmp_path, rows))
-    assert (own.contradicted, own.rows, sum(map(len, own[:3]))) == (12, 24, 12)
+    assert own.contradicted == 12
+    assert own.rows == 24
+    assert sum(map(len, own[:3])) == 12
     path = own_csv(tmp_path, [], "\n\n".join(f"w{number},{name}" for number in range(12) for name in "ab"))
     assert read_words(path).contradicted == 12
 

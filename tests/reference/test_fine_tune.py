@@ -175,7 +175,9 @@ def test_classes_of_data_are_found_in_model(tmp_path, labels, names, classes):
     model.save(tmp_path / "model", tiny_tokenizer(), labels)
     arguments = TransformerForSequenceClassification, Checkpoint(tmp_path / "model"), sorted_names(names)
     if classes is None:
-        with pytest.raises(ValueError, match=r"has the classes LABEL_0, .*, but the data has 10, 2, LABEL_3"):
+        with pytest.raises(
+            ValueError, match=r"has the classes LABEL_0, .*, but the data has 10, 2, LABEL_3: choose another checkpoint"
+        ):
             fine_tune.starting_model(*arguments)
     else:
         assert ", ".join(fine_tune.starting_model(*arguments)[1]) == classes
@@ -437,7 +439,9 @@ def test_words_with_some_of_the_classes_are_scored(tmp_path, words, run):
     printed = run("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
     rows = {line.split()[0]: line.split()[1:] for line in printed.splitlines()}
     assert "Test accuracy 0.0% of" in printed
-    assert (rows["z"][0], rows["z"][3], rows["O"][1]) == ("0.00", "0", "0.00")
+    assert rows["z"][0] == "0.00"
+    assert rows["z"][3] == "0"
+    assert rows["O"][1] == "0.00"
 
 
 def test_limited_words_are_counted_alone(words, tiny, run):
@@ -464,7 +468,9 @@ def test_every_class_is_in_the_training_split(tmp_path):
     (tmp_path / "rare.csv").write_text(rows, "utf-8")
     for seed in range(8):
         found = read_words(tmp_path / "rare.csv", seed)
-        assert (len(found.train), len(found.validation), len(found.test)) == (25, 3, 3)
+        assert len(found.train) == 25
+        assert len(found.validation) == 3
+        assert len(found.test) == 3
         assert {label for _, labels in found.train for label in labels} == {0, 1}
 
 

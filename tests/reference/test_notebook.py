@@ -170,7 +170,7 @@ def test_index_of_falls_back_to_first_word(capsys):
     assert reader_input.index_of("his", ["[CLS]", "[SEP]"]) == 0
     assert reader_input.index_of(None, ["[CLS]", "a", "[SEP]"]) == 1
     assert "so this cell follows “a”" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="there are no tokens to look at"):
+    with pytest.raises(ValueError, match="there are no tokens to look at: type at least one word"):
         reader_input.index_of("his", [])
 
 

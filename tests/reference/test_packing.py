@@ -121,8 +121,10 @@ def test_embed_packs_a_batch_of_any_lengths(small, monkeypatch):
 
 def one_by_one(query, key, value, ends, other_ends, longest, other_longest):
     """Do what varlen_attn does on a GPU: (N, A, D) to (N, A, D), text by text."""
-    assert (ends.dtype, longest) == (torch.int32, max(ends.diff()).item())
-    assert (ends.tolist(), longest) == (other_ends.tolist(), other_longest)
+    assert ends.dtype == torch.int32
+    assert longest == max(ends.diff()).item()
+    assert ends.tolist() == other_ends.tolist()
+    assert longest == other_longest
     parts = [x.split(ends.diff().tolist()) for x in (query, key, value)]
     texts = [F.scaled_dot_product_attention(*(x.transpose(0, 1) for x in text)) for text in zip(*parts, strict=True)]
     return torch.cat(texts, dim=1).transpose(0, 1)

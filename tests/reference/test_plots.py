@@ -117,7 +117,9 @@ def test_bars_write_values_and_intervals(shown):
 def test_only_own_figures_are_shown(draw, shown):
     draw(title="T", xlabel="X", ylabel="Y")
     ax = shown[0].axes[0]
-    assert (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()) == ("T", "X", "Y")
+    assert ax.get_title() == "T"
+    assert ax.get_xlabel() == "X"
+    assert ax.get_ylabel() == "Y"
     _, given = plt.subplots()
     draw(ax=given, title="given")
     assert given.get_title() == "given"

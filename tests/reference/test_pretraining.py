@@ -149,7 +149,7 @@ def test_pretrain_stops_at_a_loss_that_is_not_finite(tmp_path):
     run.learn(3, tmp_path, quiet=True)
     with torch.no_grad():
         run.model.head.bias.fill_(torch.inf)
-    with pytest.raises(FloatingPointError, match=r"the loss is nan at step 4"):
+    with pytest.raises(FloatingPointError, match=r"the loss is nan at step 4, .*: use a lower one"):
         run.learn(8, tmp_path, quiet=True)
     resumed = new_run(run.settings)
     resumed.resume(tmp_path)
@@ -159,7 +159,10 @@ def test_pretrain_stops_at_a_loss_that_is_not_finite(tmp_path):
 def test_run_refuses_the_vocabulary_of_another_model():
     run = new_run()
     parts = (train_vocabulary(TEXTS, 50), run.rows, run.held_out, SETTINGS, run.accelerator)
-    with pytest.raises(ValueError, match=rf"the model's vocab_size is {run.model.config.vocab_size}"):
+    with pytest.raises(
+        ValueError,
+        match=rf"the model's vocab_size is {run.model.config.vocab_size}: load both from the same checkpoint",
+    ):
         Run(run.model, *parts)
 
 
@@ -281,7 +284,10 @@ def test_write_rows_equals_fill_rows(tmp_path):
     with (tmp_path / "rows").open("w+b") as file:
         rows = write_rows(iter(TEXTS), fill, 16, file)
     assert torch.equal(rows, fill_rows(TEXTS, tokenizer, 16).int())
-    with (tmp_path / "few").open("w+b") as file, pytest.raises(ValueError, match="fill no row of 16 tokens"):
+    with (
+        (tmp_path / "few").open("w+b") as file,
+        pytest.raises(ValueError, match="fill no row of 16 tokens: use more, or shorter rows"),
+    ):
         write_rows(iter(["a film"]), fill, 16, file)
 
 
@@ -314,7 +320,7 @@ def test_pretrain_script_learns_own_texts_and_resumes(tmp_path, corpus, monkeypa
     whole, stopped = (load_file(tmp_path / name / STATE_FILE) for name in ("whole", "stopped"))
     assert all(torch.equal(whole[name], stopped[name]) for name in whole)
     assert names(tmp_path / "whole") == [CHECKPOINT, STATE_FILE]
-    with pytest.raises(SystemExit, match="is from a run with"):
+    with pytest.raises(SystemExit, match=r"is from a run with .*: use its settings, or choose another folder"):
         own_command(tmp_path / "whole", [corpus], monkeypatch, "--cased", "--vocabulary", "70")
 
 
@@ -416,7 +422,7 @@ def test_pretrain_script_refuses_foreign_files_early(tmp_path, monkeypatch):
     texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 2)]
     command(tmp_path, texts, monkeypatch)
     (tmp_path / CHECKPOINT / "notes.txt").write_text("mine")
-    with pytest.raises(SystemExit, match=r"contains notes.txt, which is not a file of a model"):
+    with pytest.raises(SystemExit, match=r"contains notes.txt, which is not a file of a model: save into a new folder"):
         command(tmp_path, texts, monkeypatch)
     assert names(tmp_path) == [CHECKPOINT, STATE_FILE]
 

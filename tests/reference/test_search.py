@@ -84,7 +84,9 @@ def test_mean_pooling_refuses_bad_masks():
     states = torch.zeros(2, 3, 4)
     with pytest.raises(ValueError, match=r"masks every token of a row: leave at least one 1 in each"):
         mean_pooling(states, torch.tensor([[1, 1, 0], [0, 0, 0]]))
-    with pytest.raises(ValueError, match=r"attention_mask has the shape \(2, 2\), last_hidden_state \(2, 3, 4\)"):
+    with pytest.raises(
+        ValueError, match=r"attention_mask has the shape \(2, 2\), last_hidden_state \(2, 3, 4\): it must be \(B, S\)"
+    ):
         mean_pooling(states, torch.ones(2, 2))
 
 
@@ -128,7 +130,7 @@ def test_bm25_is_the_published_formula(tokenizer):
 
 
 def test_bm25_refuses_texts_without_a_word(tokenizer):
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match="text 0 is empty: leave it out"):
         bm25(["a"], ["", " "], tokenizer)
 
 
@@ -172,13 +174,17 @@ def test_hnsw_index_refuses_more_copies_than_links(unit_vectors, noise):
 
 def test_search_refuses_an_empty_index(unit_vectors):
     for build in (hnsw_index, lambda vectors: search(unit_vectors[:1], vectors)):
-        with pytest.raises(ValueError, match=r"vectors must be \(N, H\) with one or more, got \(0, 16\)"):
+        with pytest.raises(
+            ValueError, match=r"vectors must be \(N, H\) with one or more, got \(0, 16\): take them from embed"
+        ):
             build(torch.empty(0, 16))
-        with pytest.raises(ValueError, match=r"vectors must have length 1, so that products are cosines"):
+        with pytest.raises(
+            ValueError, match=r"vectors must have length 1, so that products are cosines: take them from embed"
+        ):
             build(unit_vectors * 3)
     empty = hnsw_index(unit_vectors[:1])
     empty.reset()
-    with pytest.raises(ValueError, match=r"k=10, but there are 0 vectors to search"):
+    with pytest.raises(ValueError, match=r"k=10, but there are 0 vectors to search: use k from"):
         search_index(unit_vectors[:1], empty)
 
 
@@ -243,7 +249,10 @@ def test_settings_of_sentence_transformers_are_obeyed_or_refused(tmp_path, file,
     (tmp_path / file).write_text(json.dumps(settings))
     encoder, long = TransformerEncoder.from_checkpoint(str(tmp_path)), "a b c d " * 20
     if isinstance(found, str):
-        with pytest.raises(ValueError, match=rf"sets {found} \({file.split('/')[-1]}\), which is not supported here"):
+        with pytest.raises(
+            ValueError,
+            match=rf"sets {found} \({file.split('/')[-1]}\), which is not supported here: use a checkpoint without it",
+        ):
             embed([long], encoder, tiny_tokenizer())
         return
     cut = long if found is None else " ".join(long.split()[: found - 2])

@@ -49,5 +49,5 @@ def test_t_interval_equals_scipys(size):
 @pytest.mark.parametrize("interval", [bootstrap_interval, t_interval])
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, float("nan")], [1.0, float("inf")], [[1.0, 2.0]]])
 def test_intervals_refuse_bad_values(interval, values):
-    with pytest.raises(ValueError, match=r"values must be at least two finite numbers"):
+    with pytest.raises(ValueError, match=r"values must be at least two finite numbers: leave out missing ones"):
         interval(values)

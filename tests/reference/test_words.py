@@ -89,9 +89,12 @@ def test_pages_hold_pieces_and_their_words(draw):
     panel = data["attention"]["all"]
     names = ["i", "called", "ians"]
     assert panel["words"] == {"left": PIECES_OF, "right": PIECES_OF, "left_text": names, "right_text": names}
-    assert (data["whole"], panel["left_text"], panel["attn"].shape) == (True, PIECES, (2, 4, 5, 5))
+    assert data["whole"] is True
+    assert panel["left_text"] == PIECES
+    assert panel["attn"].shape == (2, 4, 5, 5)
     plain = data_of(draw(list(ATTENTION), ["a", "b", "c", "d", "e"]))
-    assert (plain["whole"], plain["attention"]["all"]["words"]) == (False, None)
+    assert plain["whole"] is False
+    assert plain["attention"]["all"]["words"] is None
     model, tokenizer = sharp_model("gpt2", FAMILIES["gpt2"] | {"vocab_size": 300}), byte_level(["the cat"])
     words = data_of(draw(model, tokenizer, "the cats sat"))["attention"]["all"]["words"]
     assert words["left_text"] == ["the", " cats", " sat"]
