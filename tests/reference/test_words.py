@@ -43,7 +43,7 @@ def test_weights_are_summed_over_keys_and_averaged_over_queries():
     torch.testing.assert_close(merged[..., 0, 1], ATTENTION[..., 0, 1:3].sum(-1))
     torch.testing.assert_close(merged[..., 1, 0], ATTENTION[..., 1:3, 0].mean(-1))
     torch.testing.assert_close(merged[..., 1, 2], ATTENTION[..., 1:3, 3:].sum(-1).mean(-1))
-    assert [each.equal(part) for each, part in zip(whole_words(list(ATTENTION), PIECES_OF), merged, strict=True)]
+    assert torch.stack(whole_words(list(ATTENTION), PIECES_OF)).equal(merged)
     cross = whole_words(ATTENTION[..., :2, :], [None, None], PIECES_OF)  # None: a word of its own
     torch.testing.assert_close(cross[..., 2], ATTENTION[..., :2, 3:].sum(-1))
     with pytest.raises(ValueError, match="there are 4 word ids for 5 positions: pass one per token"):
