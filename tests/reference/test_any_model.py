@@ -3,7 +3,6 @@
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from threading import Event
 
 import pytest
@@ -12,7 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoConfig, AutoModel, BertTokenizer, PreTrainedTokenizer, PreTrainedTokenizerFast
 
 from tests.families import ENCODER, FAMILIES, GROUPED, TWO_SIDES, WIDER, byte_level, sharp_model
-from tests.helpers import data_of, enable_ctrl_c
+from tests.helpers import data_of, enable_ctrl_c, names
 from utils.modernbert import ModernEncoder
 from views import any_model, head_view, model_view, neuron_view
 from views.__main__ import main
@@ -22,8 +21,6 @@ WORDS = {f"w{number}": number for number in range(100)}
 TEXT = "w5 w6 w7 w8 w9 w10 w11 w12"
 REFUSED = {
     "mpnet": (ENCODER, "queries and keys of a mpnet cannot be read: 0 of its 2 layers"),
-    "deberta-v2": (ENCODER, "queries and keys of a deberta-v2 cannot be read"),
-    "bloom": ({"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 100}, "of a bloom cannot be read"),
     "gemma2": (WIDER, "needs plain softmax attention, but gemma2 soft-caps its scores"),
     "gpt_oss": (
         WIDER | {"num_local_experts": 2, "num_experts_per_tok": 1},
@@ -102,8 +99,6 @@ def test_weights_that_differ_from_softmax_raise(tokenizer, monkeypatch):
     [
         ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 positions for 8 × 8 tokens"),
         ("fnet", ENCODER, "a fnet returns no attention weights"),
-        ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100}, "a mamba returns no attention"),
-        ("canine", ENCODER, "a canine reads no token ids"),
         ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no token ids .* pass its pixel_values"),
     ],
 )
@@ -153,9 +148,8 @@ def test_an_image_is_read_as_patches():
         assert panel["left_text"][-1] == "3,3"
         assert (panel["attn"] - own_weights(vit, pixel_values=pixels)).abs().max() <= 0.5001e-4
     assert_softmax_of_queries_and_keys(read_heads(vit, None, pixels), own_weights(vit, pixel_values=pixels))
-    for wrong in (torch.randn(2, 3, 32, 32), torch.randn(3, 32, 32)):
-        with pytest.raises(ValueError, match=r"must have the shape \(1, channels, height, width\), got \(3, 32, 32\)"):
-            neuron_view(vit, None, wrong)
+    with pytest.raises(ValueError, match=r"must have the shape \(1, channels, height, width\), got \(3, 32, 32\)"):
+        neuron_view(vit, None, pixels[0])
     with pytest.raises(ValueError, match="a bert reads no square patches of an image: pass a text"):
         head_view(sharp_model("bert", ENCODER), None, pixels)
 
@@ -244,12 +238,10 @@ def test_views_in_threads_have_all_layers(family, tokenizer, threads):
     assert state_of(model) == before
 
 
-@pytest.mark.parametrize("family", ["bert", "gemma2"])
-def test_other_threads_may_call_a_model_that_is_read(family, tokenizer, threads):
-    """They get their own results, also of a model whose queries and keys are refused, and no view counts theirs."""
-    model, done = sharp_model(family, (FAMILIES | {"gemma2": WIDER})[family]), Event()
-    read = read_heads if family == "bert" else partial(read_heads, neurons=False)
-    wanted = read(model, tokenizer, TEXT)
+def test_other_threads_may_call_a_model_that_is_read(tokenizer, threads):
+    """They get their own results, and no view counts theirs."""
+    model, done = sharp_model("bert", ENCODER), Event()
+    wanted = read_heads(model, tokenizer, TEXT)
 
     @torch.no_grad()
     def states() -> torch.Tensor:
@@ -264,14 +256,10 @@ def test_other_threads_may_call_a_model_that_is_read(family, tokenizer, threads)
     callers = [threads.submit(call) for _ in range(2)]
     try:
         for _ in range(5):
-            found = read(model, tokenizer, TEXT)
+            found = read_heads(model, tokenizer, TEXT)
             torch.testing.assert_close(found.weights, wanted.weights)
-            if family == "bert":
-                torch.testing.assert_close(found.queries, wanted.queries)
-                assert len(found.outputs) == 2
-            else:
-                with pytest.raises(ValueError, match="gemma2 soft-caps its scores"):
-                    neuron_view(model, tokenizer, TEXT)
+            torch.testing.assert_close(found.queries, wanted.queries)
+            assert len(found.outputs) == 2
     finally:
         done.set()
     plain = states()
@@ -313,11 +301,6 @@ def test_tokenizer_of_another_model_raises(tokenizer):
     ):
         head_view(few, tokenizer, TEXT)
     head_view(sharp_model("bert", ENCODER | {"vocab_size": 128}), tokenizer, TEXT)  # rows to spare
-    large = sharp_model("bert", ENCODER | {"vocab_size": 2000})
-    with pytest.raises(ValueError, match="ids up to 99, but the model has 2000 token embeddings"):
-        head_view(large, tokenizer, TEXT)
-    with pytest.raises(TypeError, match="tokenizer must be a WordPieceTokenizer or transformers' own, got list"):
-        head_view(large, [], TEXT)
 
 
 def test_added_token_needs_embedding_only_if_used():
@@ -377,10 +360,9 @@ def test_slow_tokenizer_is_read():
     assert sides["decoder_tokens"] == ["w1", "w36", "w1"]
 
 
-@pytest.mark.parametrize("text", ["", " "])
-def test_empty_sentence_b_raises(tokenizer, text):
+def test_empty_sentence_b_raises(tokenizer):
     with pytest.raises(ValueError, match=r"sentence_b=.* has no token: pass a text of at least one word"):
-        head_view(sharp_model("bert", ENCODER), tokenizer, TEXT, text)
+        head_view(sharp_model("bert", ENCODER), tokenizer, TEXT, " ")
 
 
 def test_wordpiece_letter_is_not_a_space_mark():
@@ -388,8 +370,7 @@ def test_wordpiece_letter_is_not_a_space_mark():
     maltese = BertTokenizer({token: number for number, token in enumerate(tokens)}, do_lower_case=False)
     model = sharp_model("bert", ENCODER | {"vocab_size": 7})
     assert read_heads(model, maltese, "Ġorġ").tokens == ["[CLS]", "Ġ", "##orġ", "[SEP]"]
-    for draw in (head_view, model_view, neuron_view):
-        assert data_of(draw(model, maltese, "Ġorġ"))["attention"]["all"]["left_text"][1:3] == ["Ġ", "##orġ"]
+    assert data_of(head_view(model, maltese, "Ġorġ"))["attention"]["all"]["left_text"][1:3] == ["Ġ", "##orġ"]
 
 
 @pytest.mark.long
@@ -434,14 +415,10 @@ def test_sentencepiece_marks_and_bytes(tokenizer):
         ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
         ("\u202eabc", "\\u202eabc"),  # which turns what follows
         ("\u200b", "\\u200b"),
-        ("\u200d", "\\u200d"),
         ("می\u200cخواهم", "می\u200cخواهم"),
-        ("\n\n", "\\n\\n"),
         ("  ", "␣␣"),
         ("▁", "␣"),
-        (" the", " the"),
         ("שלום", "שלום"),
-        ("</script>", "</script>"),
     ],
 )
 def test_invisible_characters_are_escaped(token, shown):
@@ -488,76 +465,84 @@ def test_long_and_empty_texts_raise(tokenizer):
     llama = sharp_model("llama", GROUPED)
     long = neuron_view(llama, tokenizer, " ".join([TEXT] * 40))
     assert len(data_of(long)["attention"]["all"]["left_text"]) == 320
-    for family in ("bert", "roberta", "opt", "gpt2"):
-        size = (
-            {"n_positions": 16} if family == "gpt2" else {"max_position_embeddings": 18 if family == "roberta" else 16}
-        )
+    limits = {"bert": {"max_position_embeddings": 16}, "roberta": {"max_position_embeddings": 18}}
+    for family, size in (limits | {"gpt2": {"n_positions": 16}}).items():
         model = sharp_model(family, FAMILIES[family] | size)
         head_view(model, tokenizer, " ".join(["w1"] * 16))
         with pytest.raises(
             ValueError, match=r"the text has 17 tokens, but the model has 16 positions .*: shorten the text"
         ):
             head_view(model, tokenizer, " ".join(["w1"] * 17))
-        with pytest.raises(ValueError, match="sentence_a has no token: pass a text of at least one word"):
-            neuron_view(model, tokenizer, "")
+    with pytest.raises(ValueError, match="sentence_a has no token: pass a text of at least one word"):
+        neuron_view(llama, tokenizer, "")
     with pytest.raises(ValueError, match="sentence_b has no token: pass a text of at least one word"):
         head_view(sharp_model("bart", TWO_SIDES["bart"]), tokenizer, TEXT, "")
 
 
-def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
+@pytest.fixture
+def folder(tmp_path, monkeypatch, tokenizer):
+    """A folder with a LLaMA, which is the current folder."""
     sharp_model("llama", GROUPED).save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     monkeypatch.chdir(tmp_path)
-    of_model = ["--model", "model"]
-    for view, more in (("head", ["--layer", "1", "--head", "3"]), ("model", []), ("neuron", ["--head", "2"])):
-        main([view, TEXT, *of_model, *more, "--save", f"{view}.html"])
-        assert f"{view}.html" in capsys.readouterr().out
-        assert f"{view.capitalize()} view of" in (tmp_path / f"{view}.html").read_text("utf-8")
-    main([TEXT, *of_model, "--layer", "1", "--head", "3"])  # the head view is the default
-    assert (tmp_path / "view.html").read_text("utf-8") == (tmp_path / "head.html").read_text("utf-8")
-    exchanged = ["--token", "w6", "--other", TEXT.replace("w6", "w3"), "--other", TEXT.replace("w6", "w4")]
-    main(["sentence", TEXT, *of_model, "--layer", "1", *exchanged])
-    assert "view.html" in capsys.readouterr().out
-    assert '"w4"' in (tmp_path / "view.html").read_text("utf-8")
+    return tmp_path
+
+
+LLAMA = ["--model", "model"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "title"),
+    [
+        (["--layer", "1", "--head", "3"], "Head view of"),  # the head view is the default
+        (["model"], "Model view of"),
+        (["neuron", "--head", "2"], "Neuron view of"),
+        (["sentence", "--token", "w6", "--other", "w5 w3", "--other", "w5 w4"], '"w4"'),
+    ],
+)
+def test_command_line_saves_each_view(folder, capsys, arguments, title):
+    main([*arguments, "w5 w6", *LLAMA, "--save", "page.html"])
+    assert "page.html" in capsys.readouterr().out
+    assert title in (folder / "page.html").read_text("utf-8")
+
+
+def test_command_line_draws_a_path(folder):
     main(["path", "Time flies.", "--word", "flies"])
-    assert "Without “flies”, “time” turns most" in (tmp_path / "view.html").read_text("utf-8")
-    sharp_model("t5", TWO_SIDES["t5"]).save_pretrained(tmp_path / "t5")
-    tokenizer.save_pretrained(tmp_path / "t5")
-    before = sorted(path.name for path in tmp_path.iterdir())
-    for arguments, message in (
+    assert "Without “flies”, “time” turns most" in (folder / "view.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         ([TEXT, "--model", "no_such_folder"], "no_such_folder"),
-        ([TEXT, "--model", "t5"], "pass the second with --pair"),
-        ([" ", *of_model], "must not be empty"),
-        ([TEXT, *of_model, "--pair", ""], "must not be empty"),
-        ([TEXT, *of_model, "--layer", "9"], "layer must be one of the layers shown, [0, 1], got 9"),
-        (["neuron", TEXT, *of_model, "--head", "-1"], "head names -1, but there are 4: use 0 to 3"),
-        ([TEXT, *of_model, "--save", "."], ". is a folder, not a file: choose another path"),
-        ([TEXT, *of_model, "--save", "t5/config.json/page.html"], "t5/config.json"),
+        ([" ", *LLAMA], "must not be empty"),
+        ([TEXT, *LLAMA, "--layer", "9"], "layer must be one of the layers shown, [0, 1], got 9"),
+        ([TEXT, *LLAMA, "--save", "."], ". is a folder, not a file: choose another path"),
         (["model", TEXT, "--layer", "1"], "the model view does not take --layer 1: see python -m views model --help"),
-        (["path", TEXT, "--pair", "w1"], "the path view does not take --pair w1: see"),
-        (["neuron", TEXT, "--words"], "the neuron view does not take --words: see"),
-        (
-            [TEXT, "--other", "w2"],
-            "does not take --other w2: see python -m views head --help, or name another view first, head,",
-        ),
-        (["sentence", TEXT, *of_model, "--other", "w2", "--other-model", "t5"], "leave one of them out"),
-        (["sentence", TEXT, *of_model, "--token", "w99"], "token='w99' is not among the tokens of the text"),
-    ):
-        with pytest.raises(SystemExit) as stopped:
-            main(arguments)
-        assert stopped.value.code == 2
-        assert message in capsys.readouterr().err
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
+        ([TEXT, "--other", "w2"], "see python -m views head --help, or name another view first, head,"),
+        (["sentence", TEXT, *LLAMA, "--other", "w2", "--other-model", "model"], "leave one of them out"),
+    ],
+)
+def test_command_line_refuses_and_writes_nothing(folder, capsys, arguments, message):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+    assert names(folder) == ["model"]
+
+
+def test_command_line_asks_for_the_second_text(tmp_path, capsys, tokenizer):
+    for part in (sharp_model("t5", TWO_SIDES["t5"]), tokenizer):
+        part.save_pretrained(tmp_path)
+    with pytest.raises(SystemExit):
+        main([TEXT, "--model", str(tmp_path)])
+    assert "pass the second with --pair" in capsys.readouterr().err
 
 
 def test_inputs_besides_text_are_refused(tokenizer):
-    """Without its boxes the weights of LayoutLM would be those of another page; its own attentions are drawn."""
+    """Without its boxes the weights of LayoutLM would be those of another page."""
     model = AutoModel.from_config(AutoConfig.for_model("layoutlm", **ENCODER, max_2d_position_embeddings=64)).eval()
     for view in (head_view, neuron_view):
         words = r"a layoutlm also reads the boxes of words on a page \(bbox\), which a text does not give: call the"
         with pytest.raises(ValueError, match=words):
             view(model, tokenizer, TEXT)
-    model.set_attn_implementation("eager")
-    with torch.no_grad():
-        attentions = model(ids_of(TEXT), bbox=torch.ones(1, 8, 4).long(), output_attentions=True).attentions
-    assert data_of(head_view(attentions, TEXT.split()))

@@ -52,19 +52,14 @@ def turned(*arguments, **options):
 # a call that gets the tokenizer, and words of its ValueError
 REFUSED = [
     (plane([1, 2], KEYS[:1]), "keys has the shape (1, 2): this figure draws 2 to 6 × 2 numbers"),
-    (plane([1, 2, 3], KEYS), "query has the shape (3,): this figure draws 2 numbers"),
-    (plane([1, NAN], KEYS), "query must not contain nan or inf"),
     (plane([1, 2], KEYS, KEYS[:2]), "values has the shape (2, 2)"),
     (plane([1, 2], KEYS, tokens=["one"]), "tokens must be a list of 3 names, got 1"),
     (plane([1, 2], KEYS, asking=3), "asking must be an integer from 0 to 2, got 3"),
     (sharp([1.0]), "scores has the shape (1,): this figure draws 2 to 12 numbers"),
-    (sharp([1.0, math.inf]), "scores must not contain nan or inf"),
     (sharp([1.0, 2.0], tokens=["time"]), "tokens must be a list of 2 names, got 1"),
     (sharp([1.0, 2.0], head_size=1), "head_size must be an integer from 2 to 1,024, got 1"),
-    (sharp([1.0, 2.0], head_size=64.0), "head_size must be an integer"),
     (next_of(torch.zeros(1, 2), ["a", "b"]), "logits has the shape (1, 2): this figure draws 2 to 500 numbers"),
     (next_of(torch.zeros(30_522), ["a"]), "logits has 30,522 tokens"),
-    (next_of([1.0, -math.inf], ["a", "b"]), "logits must not contain nan or inf"),
     (next_of([1.0, 2.0], ["a"]), "tokens must be a list of 2 names, got 1"),
     (scaled(word=torch.zeros(40, 4)), "word has the shape (40, 4): this figure draws 1 to 20 × 2 to 1024 numbers"),
     (scaled(position=torch.zeros(5, 3)), "position has the shape (5, 3): this figure draws 1 to 512 × 4 numbers"),
@@ -82,13 +77,11 @@ REFUSED = [
     (merged(["flies"], 0), "steps must be an integer from 1 to 60, got 0"),
     (painted(tokens=["time"]), "the number of tokens must be an integer from 2 to 12, got 1"),
     (painted(values=[1]), "values has the shape (1,): this figure draws 2 numbers"),
-    (painted(values=[1, NAN]), "values must not contain nan or inf"),
     (painted(values=[1, 1e30]), "values must be between -1000 and 1000, got 1e+30"),
     (painted(rows=[]), "the number of rows must be an integer from 1 to 12, got 0"),
     (painted(mask="future"), "mask='future' cannot be drawn: use one of bidirectional, causal, padding, window"),
     (painted(mask="cross"), "mask='cross' cannot be drawn: pass rows, the tokens that look"),
     (split(sequence=["time"]), "the number of tokens must be an integer from 2 to 6, got 1"),
-    (split(sequence=NAN), "sequence must be an integer from 2 to 6, got nan"),
     (split(heads=0), "heads must be an integer from 1 to 6, got 0"),
     (split(head_size=2.5), "head_size must be an integer from 1 to 6, got 2.5"),
     (split(heads=6, head_size=5), "heads=6 of head_size=5 are 30 numbers per token: this figure draws up to 24"),
@@ -106,9 +99,6 @@ OTHER_TYPES = [
     (lambda tokenizer: figures.longest_match(tokenizer.vocab, "time"), "WordPieceTokenizer or transformers' own"),
     (merged("flies"), "wrap one text in a list"),
     (painted(tokens="time flies"), "tokens must be a list of tokens, got 'time flies'"),
-    (painted(tokens=None), "tokens must be a list of tokens, got None"),
-    (split(sequence="time flies"), "tokens must be a list of tokens, got 'time flies'"),
-    (turned(tokens="time flies"), "tokens must be a list of tokens, got 'time flies'"),
 ]
 
 
@@ -121,9 +111,6 @@ def test_invalid_arguments_raise(tokenizer, call, words):
 
 # the smallest and largest of what is drawn, and odd words
 DRAWN = [
-    sharp([1.0, 2.0], tokens=["a name longer than a picture has room for " * 3, "Donaudampfschifffahrtsgesellschaft"]),
-    next_of([1.0, 2.0], LONG[:2]),
-    scaled(position=torch.zeros(1, 4)),
     *(matched(word) for word in ("北", "$x$", "[MASK]", "x" * 150, "\x00a\ud800")),
     *(merged([text]) for text in ("a", "北京大学", "$x$ {a}", "x" * 500, "\ud800 ab")),
     painted(tokens=["\ud800", LONG[0]]),

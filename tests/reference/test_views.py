@@ -1,7 +1,6 @@
 """The views: same data as the model, small, safe, whole or not at all; and every bad input is a helpful ValueError."""
 
 import copy
-import inspect
 import json
 import math
 import re
@@ -12,7 +11,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.helpers import TINY, data_of, tiny_tokenizer
+from tests.helpers import data_of, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from views import head_view, inputs, model_view, neuron_view, path_view, sentence_view
@@ -55,8 +54,6 @@ def test_neuron_view_has_queries_keys_and_their_softmax(encoder, tokenizer, pair
         assert (panel[name] - torch.cat(values)).abs().max() <= HALF_A_DIGIT + 1e-6
     scores = panel["queries"] @ panel["keys"].mT / math.sqrt(panel["keys"].size(-1))
     assert (scores.softmax(-1) - panel["attn"]).abs().max() < 1e-3  # of vectors rounded to four digits
-    exact = torch.cat(pair.output.queries) @ torch.cat(pair.output.keys).mT / math.sqrt(panel["keys"].size(-1))
-    assert (exact.softmax(-1) - panel["attn"]).abs().max() <= HALF_A_DIGIT + 1e-6
 
 
 def test_neuron_view_reads_any_attention_implementation(encoder, tokenizer, official_tokenizer, reference):
@@ -70,14 +67,6 @@ def test_neuron_view_reads_any_attention_implementation(encoder, tokenizer, offi
         for name in ("attn", "queries", "keys"):
             assert (official[name] - ours[name]).abs().max() <= 1.1e-4, name  # a last digit may round differently
     assert [module.training for module in sdpa.modules()] == modes
-
-
-def test_views_draw_attentions_of_transformers(reference, pair):
-    with torch.no_grad():
-        attention = reference(**pair.batch, output_attentions=True).attentions
-    for draw in (head_view, model_view):
-        panel = data_of(draw(attention, pair.tokens, pair.start))["attention"]["all"]
-        assert (panel["attn"] - torch.cat(attention)).abs().max() <= HALF_A_DIGIT
 
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
@@ -167,17 +156,6 @@ def test_model_view_is_small(L, A, S, limit):
     assert len(view.page.encode()) < limit
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("L", "A", "S", "D", "limit"), [(12, 12, 64, 64, 16e6), (6, 12, 13, 32, 1e6)])
-def test_neuron_view_is_small(L, A, S, D, limit):
-    sizes = {"num_hidden_layers": L, "num_attention_heads": A, "hidden_size": A * D, "intermediate_size": 8}
-    encoder = TransformerEncoder(BertConfig(**sizes, vocab_size=50)).eval()
-    words = (S - 3) // 2
-    view = neuron_view(encoder, tiny_tokenizer(), "a " * words, "b " * (S - 3 - words))
-    assert len(data_of(view)["attention"]["all"]["left_text"]) == S
-    assert len(view._repr_html_().encode()) < limit
-
-
 def test_parts_of_a_pair_are_not_stored_twice(pair):
     with_parts = model_view(pair.attention, pair.tokens, pair.start)
     assert list(data_of(with_parts)["attention"]) == ["all"]
@@ -193,14 +171,6 @@ def test_too_large_a_view_raises(monkeypatch):
             draw(attention, tokens)
         assert draw(attention, tokens, include_layers=[1]).page
     assert model_view(attention, tokens, include_heads=[1]).page
-
-
-def test_too_large_a_neuron_view_raises(monkeypatch):
-    monkeypatch.setattr(inputs, "MAX_NUMBERS", 2 * 3 * 10 * 10 - 1)
-    encoder = TransformerEncoder(BertConfig(**TINY)).eval()
-    with pytest.raises(ValueError, match=r"2 × 3 × 10 × 10 numbers .*is more than a browser can hold"):
-        neuron_view(encoder, tiny_tokenizer(), "a " * 8)
-    assert neuron_view(encoder, tiny_tokenizer(), "a " * 7).page
 
 
 # Safe
@@ -259,7 +229,6 @@ def test_title_names_a_known_model(encoder, tokenizer, reference, pair):
         assert " view of all-MiniLM-L6-v2, 6 layers × 12 heads on 13 tokens" in repr(view)
     assert "Head view of his & hers, 6 layers" in repr(head_view(pair.attention, pair.tokens, name="his & hers"))
     assert "<title>Head view of his &amp; hers, 6" in head_view(pair.attention, pair.tokens, name="his & hers").page
-    assert "Neuron view of mine, 6" in repr(neuron_view(encoder, tokenizer, "Hi!", name="mine"))
     untold = TransformerEncoder(BertConfig(vocab_size=encoder.config.vocab_size, num_hidden_layers=2))
     assert "Head view of 2 layers × 12 heads on 4 tokens" in repr(head_view(untold, tokenizer, "Hi!"))
 
@@ -282,21 +251,16 @@ def test_lone_surrogate_is_saved_as_question_mark(tmp_path):
 BERTVIZ = {"attention": random_attention(2, 3, 4), "tokens": ["a", "b", "c", "d"], "sentence_b_start": 2}
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # bertviz closes no file
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize(
-    ("name", "options"),
+    ("draw", "options"),
     [
-        ("head_view", {"layer": 1, "heads": [0, 2], "include_layers": [1], "prettify_tokens": False}),
-        ("model_view", {"include_layers": [0], "include_heads": [1, 2], "display_mode": "light"}),
+        (head_view, {"layer": 1, "heads": [0, 2], "include_layers": [1], "prettify_tokens": False}),
+        (model_view, {"include_layers": [0], "include_heads": [1, 2], "display_mode": "light"}),
     ],
 )
-def test_bertvizs_own_call_is_taken(name, options, monkeypatch):
-    draw, theirs = {"head_view": head_view, "model_view": model_view}[name], getattr(bertviz, name)
-    assert inspect.signature(theirs).parameters.keys() >= BERTVIZ.keys() | options.keys() | {"html_action"}
+def test_bertvizs_own_call_is_taken(draw, options, monkeypatch):
     returned = draw(**BERTVIZ, **options, html_action="return")
     assert returned.data == returned.page == draw(*BERTVIZ.values(), **options).page
-    assert isinstance(theirs(**BERTVIZ, **options, html_action="return").data, str)  # the call is bertviz's
     shown = []
     monkeypatch.setattr("IPython.display.display", shown.append)
     assert draw(**BERTVIZ, **options, html_action="view") is None
@@ -307,14 +271,7 @@ def test_bertvizs_own_call_is_taken(name, options, monkeypatch):
 
 @pytest.mark.parametrize(
     ("draw", "argument", "instead"),
-    [
-        (model_view, "layer", "include_layers="),
-        (model_view, "heads", "include_heads="),
-        (neuron_view, "model_type", "the model knows its own type"),
-        (neuron_view, "words", "belong to a piece"),
-        (sentence_view, "heads", "head="),
-        (sentence_view, "colour", ""),
-    ],
+    [(model_view, "layer", "include_layers="), (sentence_view, "heads", "head="), (sentence_view, "colour", "")],
 )
 def test_arguments_without_a_meaning_are_refused_by_name(draw, argument, instead):
     with pytest.raises(TypeError, match=rf"{draw.__name__}\(\) got an .* '{argument}'.*{instead}"):
@@ -326,7 +283,7 @@ def test_attentions_without_the_axis_of_the_batch_are_taken(pair):
     assert head_view(plain, pair.tokens).page == head_view(pair.attention, pair.tokens).page
 
 
-@pytest.mark.parametrize("ids", [[101, 1045, 102, 7], torch.tensor([101, 1045, 102, 7]), torch.tensor([[1, 2, 3, 4]])])
+@pytest.mark.parametrize("ids", [[101, 1045, 102, 7], torch.tensor([[1, 2, 3, 4]])])
 def test_ids_in_place_of_tokens_are_refused_with_their_function(ids):
     with pytest.raises(TypeError, match=r"got the ids \[1.*pass tokenizer.convert_ids_to_tokens\(ids\)"):
         head_view(random_attention(2, 3, 4), ids)
@@ -355,23 +312,18 @@ WORDS = ["a", "b", "c", "d"]
 SIDES = {"encoder_attention": GOOD, "encoder_tokens": WORDS, "decoder_tokens": WORDS}
 FEWER = random_attention(2, 2, 4)
 BAD = {
-    "no attention": ({"tokens": WORDS}, r"attention holds no weights.*output_attentions=True"),
-    "nothing": ({}, r"attention holds no weights.*output_attentions=True"),
     "empty attention": (
         {"attention": (), "tokens": WORDS},
         r"\(\): .*transformers 5.*outputs.cross_attentions; pass outputs.attentions\..*eager",
     ),
     "two dimensions": ({"attention": [torch.ones(4, 4)], "tokens": WORDS}, r"\(4, 4\): .*\(1, heads.*outputs.attent"),
-    "no positions": ({"attention": [torch.ones(1, 3, 0, 0)], "tokens": []}, r"\(1, 3, 0, 0\).*\(1, heads"),
     "layers differ": ({"attention": [*GOOD, torch.ones(1, 3, 5, 5)], "tokens": WORDS}, r"layer 2.*\(1, 3, 5, 5\)"),
     "scores": ({"attention": [torch.full((1, 1, 4, 4), -0.5)], "tokens": WORDS}, "from -0.50 to -0.50.*softmax"),
     "weights with dropout": ({"attention": [torch.full((1, 1, 4, 4), 1.11)], "tokens": WORDS}, r"to 1.11.*model.eval"),
-    "negative layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": [-1]}, r"names -1.*0 to 1"),
     "no layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": []}, r"include_layers=\[\] .*leave it out"),
     "empty sentence A": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 0}, "1 to 3.*got 0"),
     "empty sentence B": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": torch.tensor(4)}, "1 to 3.*got 4"),
     "display mode": ({"attention": GOOD, "tokens": WORDS, "display_mode": "blue"}, r"display_mode must .*, got .blue"),
-    "half a token": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 1.5}, "1 to 3.*got 1.5"),
     "unequal layers": (SIDES | {"decoder_attention": GOOD[:1]}, r"\(2, 3\), 'decoder': \(1, 3\).*layers=range\(1\)"),
     "unequal heads": (SIDES | {"decoder_attention": FEWER}, r"'encoder': \(2, 3\), 'decoder': \(2, 2\).*one at a time"),
 }
@@ -390,7 +342,6 @@ def test_invalid_attention_raises(draw, case):
 @pytest.mark.parametrize(
     ("draw", "arguments", "message"),
     [
-        (head_view, {"layer": 2}, r"layer must be one of .*\[0, 1\], got 2"),
         (head_view, {"layer": 0, "include_layers": [1]}, r"layer must be one of .*\[1\], got 0"),
         (head_view, {"heads": []}, r"heads=\[\]"),
         (model_view, {"include_heads": [0, 7]}, "include_heads names 7.*0 to 2"),
@@ -402,53 +353,33 @@ def test_layer_or_head_out_of_range_raises(draw, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"layer": 6}, "layer names 6.*0 to 5"),
-        ({"head": -1}, "head names -1.*0 to 11"),
-        ({"display_mode": "auto"}, 'display_mode must be "light".*, got .auto.'),
-    ],
+    ("arguments", "message"), [({"layer": 6}, "layer names 6.*0 to 5"), ({"head": -1}, "head names -1.*0 to 11")]
 )
 def test_invalid_input_of_neuron_view_raises(encoder, tokenizer, arguments, message):
     with pytest.raises(ValueError, match=message):
         neuron_view(encoder, tokenizer, **{"sentence_a": "Hi!"} | arguments)
 
 
-@pytest.fixture(scope="module")
-def encoder_and_tokenizer() -> tuple:
-    return TransformerEncoder(BertConfig(**TINY)), tiny_tokenizer()
+MIXED = {
+    "attentions of both kinds": ((GOOD, WORDS), {"cross_attention": GOOD}),
+    "a second text with attentions": ((GOOD, WORDS, 2, "b"), {}),
+    "a tokenizer with attentions": ((GOOD, tiny_tokenizer(), "a"), {}),
+    "no tokens": ((GOOD,), {}),
+    "one side's tokens missing": ((), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
+}
 
 
-@pytest.mark.parametrize("draw", [head_view, model_view])
-@pytest.mark.parametrize(
-    "given",
-    [
-        lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
-        lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"encoder_tokens": WORDS}),
-        lambda encoder, tokenizer: ((GOOD, WORDS), {"cross_attention": GOOD}),
-        lambda encoder, tokenizer: ((None, None, 2), {"encoder_attention": GOOD, "encoder_tokens": WORDS}),
-        lambda encoder, tokenizer: ((GOOD, WORDS, 2, "b"), {}),
-        lambda encoder, tokenizer: ((GOOD, WORDS), {"sentence_b": "b"}),
-        lambda encoder, tokenizer: ((GOOD, tokenizer, "a"), {}),
-        lambda encoder, tokenizer: ((tokenizer, encoder, "a"), {}),
-        lambda encoder, tokenizer: ((GOOD, "a text"), {}),
-        lambda encoder, tokenizer: ((GOOD,), {}),
-        lambda encoder, tokenizer: ((), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
-        lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"attention": GOOD, "tokens": WORDS}),
-        lambda encoder, tokenizer: ((), {"attention": GOOD, "tokens": WORDS, "encoder_tokens": WORDS}),
-    ],
-)
-def test_mixed_attentions_and_texts_raise(draw, given, encoder_and_tokenizer):
-    arguments, options = given(*encoder_and_tokenizer)
+@pytest.mark.parametrize("case", MIXED)
+def test_mixed_attentions_and_texts_raise(case):
+    arguments, options = MIXED[case]
     with pytest.raises(TypeError, match=r"pass \(model, tokenizer, sentence_a, .*\(attention, tokens, "):
-        draw(*arguments, **options)
+        head_view(*arguments, **options)
 
 
 @pytest.mark.parametrize(
     ("package", "version", "error", "message"),
     [
         ("no_such_package", "", ModuleNotFoundError, "the views need no_such_package: pip install no_such_package"),
-        ("no_such_package", "2.0", ModuleNotFoundError, "pip install no_such_package==2.0"),
         ("bertviz", "0.9", RuntimeError, r"need bertviz 0.9, but bertviz \S+ is installed: pip install bertviz==0.9"),
     ],
 )

@@ -16,7 +16,6 @@ from utils.support.plots import heatmap
 from utils.tokenization import WordPieceTokenizer
 from views import head_view, model_view, neuron_view
 
-VIEWS = (head_view, model_view, neuron_view)
 GOOD = [torch.full((1, 3, 4, 4), 0.25)] * 2
 WORDS = ["[CLS]", "a", "b", "[SEP]"]
 
@@ -36,19 +35,6 @@ def drawn(text: str):
 DRAWN = lambda _: head_view(encoder(), tiny_tokenizer(), "a", "b")  # noqa: E731
 
 VIEW = [
-    *(
-        Bad(
-            f"`html_action='save'` for {draw.__name__}",
-            lambda _, draw=draw: draw(GOOD, WORDS, html_action="save"),
-            'html_action must be "view", "return" or None',
-            lambda _, draw=draw: draw(GOOD, WORDS, html_action="return"),
-        )
-        for draw in VIEWS[:2]
-    ),
-    Good(
-        "`html_action='return'`",
-        lambda _: head_view(GOOD, WORDS, html_action="return").page == head_view(GOOD, WORDS).page,
-    ),
     Bad(
         "`include_heads=` for head_view",
         lambda _: head_view(GOOD, WORDS, include_heads=[0]),
@@ -220,17 +206,6 @@ VIEW = [
         "encoder_tokens without an attention: pass (model, tokenizer, sentence_a",
         each(DRAWN, lambda _: head_view(encoder_attention=GOOD, encoder_tokens=WORDS)),
         error=TypeError,
-    ),
-    *(
-        Bad(
-            f"sentence_b_start for {draw.__name__} of a pair",
-            lambda _, draw=draw: draw(encoder(), tiny_tokenizer(), "a", 3),
-            "sentence_b must be one string, got 3",
-            each(
-                *(lambda _, draw=draw, texts=texts: draw(encoder(), tiny_tokenizer(), *texts) for texts in ("a", "ab"))
-            ),
-        )
-        for draw in VIEWS
     ),
     *(Good(f"the label {text}", drawn(text)) for text in ("from $5 to $10", r"$\bad{$", "$", "\\$1")),
     Bad(
