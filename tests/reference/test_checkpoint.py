@@ -10,7 +10,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from tokenizers import BertWordPieceTokenizer, Tokenizer
-from tokenizers.normalizers import NFD, NFKC, BertNormalizer, Lowercase, Prepend, Replace, Sequence, StripAccents
+from tokenizers.normalizers import NFKC, BertNormalizer, Lowercase, Prepend, Replace, Sequence
 
 from tests.helpers import SMALL, TINY, tiny_tokenizer, write_vocabulary
 from utils.encoder import TransformerEncoder
@@ -147,12 +147,10 @@ OFFICIAL = {
         lambda folder: prefix_weights(folder, "module."),
         " has the weight module.embeddings.LayerNorm.bias: take the model out of its wrapper: model.module or",
     ),
-    "names of torch.compile": (lambda folder: prefix_weights(folder, "_orig_mod."), " has the weight _orig_mod."),
     "code of its own": (renamed("intermediate.dense", "mlp.gated_layers"), "missing: encoder.layer.0.intermediate.den"),
     "relative positions": (add_distances, "unexpected: encoder.layer.1.attention.self.distance_embedding.weight"),
     "other sizes": (settings(hidden_size=16), "mis-shaped: embeddings.LayerNorm.bias, embeddings.LayerNorm.weight"),
     "a layer too few": (settings(num_hidden_layers=3), "missing: encoder.layer.2.attention.output.LayerNorm.bias"),
-    "a layer too many": (settings(num_hidden_layers=1), "unexpected: encoder.layer.1.attention.output.LayerNorm.bi"),
     "a pointer of git-lfs": (
         lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"),
         "cannot be read (Error while deserializing header",
@@ -192,11 +190,9 @@ def test_official_model_loads_completely_or_raises(folder, given):
 WITHOUT_WEIGHTS = {  # files beside config.json and vocab.txt: a part of the error of utils and views
     "nothing": ((), r"no weights \(model.safetensors\), only config.json, .*vocab.txt: copy its weights there"),
     "a broken download": (("model.safetensors.part",), "only .*part.* Its download is not .*: download it again"),
-    "a broken download of the Hub": (("model.incomplete",), "only .* Its download is not complete"),
     "another name": (("best.safetensors",), "only best.safetensors, .* Give its weights this name, or"),
     "shards without index": (("model-00001-of-00002.safetensors",), "or download model.safetensors.index.json, too"),
     "pickled under another name": (("best.pt",), r"only pickled weights \(best.pt\), which can run code"),
-    "TensorFlow": (("tf_model.h5",), "only config.json, .*tf_model.h5"),
     "an adapter": (("adapter_config.json", "adapter_model.safetensors"), "holds an adapter .*: merge it into its"),
 }
 
@@ -297,12 +293,10 @@ CASED = BertNormalizer(lowercase=False)
         None,
         CASED,
         BertNormalizer(strip_accents=False),
-        BertNormalizer(clean_text=False),
         BertNormalizer(handle_chinese_chars=False),
         Prepend("a"),
         Sequence([NFKC(), Lowercase()]),
         Sequence([Replace("ß", "c"), BertNormalizer()]),
-        Sequence([NFD(), StripAccents()]),
     ],
     ids=str,
 )
@@ -325,7 +319,6 @@ def test_stored_normalizer_is_the_one_that_is_used(bare, normalizer):
     [
         (CASED, {"do_lower_case": True}),
         (BertNormalizer(), {"strip_accents": False}),
-        (BertNormalizer(handle_chinese_chars=False), {"tokenize_chinese_chars": True}),
         (Sequence([NFKC(), Lowercase()]), {"do_lower_case": False}),
     ],
 )
@@ -350,12 +343,9 @@ def test_cased_vocabulary_without_settings_is_rejected(bare):
 
 def test_truncation_of_the_beginning_is_rejected(bare):
     write_vocabulary(bare, [*tiny_tokenizer().vocab])
-    assert checkpoint.load_tokenizer(bare)
     (bare / "tokenizer_config.json").write_text('{"do_lower_case": true, "truncation_side": "left"}')
     with pytest.raises(ValueError, match=r'has truncation_side="left", which is not supported here: write "right"'):
         checkpoint.load_tokenizer(bare)
-    (bare / "tokenizer_config.json").write_text('{"do_lower_case": true, "truncation_side": "right"}')
-    assert checkpoint.load_tokenizer(bare).truncation_side == "right"
 
 
 def test_folder_named_like_the_embedded_checkpoint_is_refused(bare, tmp_path, monkeypatch):

@@ -115,18 +115,12 @@ def test_transformers_pipeline_returns_saved_class_names(folder, before):
     assert [answer["score"] for answer in found] == pytest.approx(before.amax(dim=-1).tolist(), abs=1e-5)
 
 
-@pytest.mark.parametrize("shards", [{}, {"max_shard_size": "8KB"}], ids=["one file", "shards"])
-def test_classifier_saved_by_transformers_loads(tmp_path, shards):
+def test_classifier_saved_by_transformers_loads(tmp_path):
     torch.manual_seed(0)
     official = BertForSequenceClassification(BertConfig(**TINY, num_labels=4)).eval()
-    official.save_pretrained(tmp_path, **shards)
-    assert (tmp_path / "model.safetensors").exists() is (not shards)
+    official.save_pretrained(tmp_path)
     ours, ids = TransformerForSequenceClassification.from_checkpoint(tmp_path), torch.tensor([[2, 7, 9, 3]])
     assert (ours(ids) - official(ids).logits).abs().max() <= 1e-5
-    if shards:
-        next(tmp_path.glob("model-*.safetensors")).unlink()
-        with pytest.raises(ValueError, match=r"has no model-.*\.safetensors, which .* names: download or save"):
-            TransformerForSequenceClassification.from_checkpoint(tmp_path)
 
 
 def test_model_with_half_precision_config_is_saved_in_float32(tmp_path):
@@ -136,15 +130,6 @@ def test_model_with_half_precision_config_is_saved_in_float32(tmp_path):
 
 
 # Whose vocabulary
-
-
-@pytest.fixture
-def bert(tmp_path, official_tokenizer) -> Path:
-    """Save an encoder without a head and the official tokenizer with transformers."""
-    torch.manual_seed(0)
-    BertModel(BertConfig(**REAL)).save_pretrained(tmp_path / "bert")
-    official_tokenizer.save_pretrained(tmp_path / "bert")
-    return tmp_path / "bert"
 
 
 @pytest.fixture
@@ -161,13 +146,6 @@ def test_official_tokenizer_is_saved_like_ours(trained, folder, official_tokeniz
     assert content(tmp_path) == content(folder)
 
 
-def test_save_without_tokenizer_uses_checkpoint_vocabulary(bert, tokenizer, tmp_path):
-    TransformerForSequenceClassification.from_checkpoint(bert, num_labels=2).save(tmp_path / "one")
-    TransformerForSequenceClassification.from_checkpoint(tmp_path / "one").save(tmp_path / "two")
-    for place in ("one", "two"):
-        assert WordPieceTokenizer.from_checkpoint(tmp_path / place).vocab == tokenizer.vocab
-
-
 def test_loaded_model_can_be_saved_over_itself(trained, tokenizer, tmp_path):
     trained.save(tmp_path, tokenizer)
     first = content(tmp_path)
@@ -182,13 +160,11 @@ def test_loaded_model_can_be_saved_over_itself(trained, tokenizer, tmp_path):
     ("size", "words"),
     [
         (None, r"made from a configuration has no vocabulary: pass tokenizer="),
-        (40, r"40 tokens with ids up to 39, .* is 50"),
-        (51, r"51 tokens with ids up to 50, .* is 50"),
         ("official", r"30522 tokens with ids up to 30521, but the model's vocab_size is 50"),
     ],
 )
 def test_save_rejects_tokenizer_of_another_model(tmp_path, official_tokenizer, size, words):
-    tokenizer = official_tokenizer if size == "official" else size and tiny_tokenizer(size)
+    tokenizer = size and official_tokenizer
     with pytest.raises(ValueError, match=words):
         filled(1.0).save(tmp_path / "model", tokenizer)
     assert names(tmp_path) == []
@@ -204,7 +180,7 @@ def test_save_replaces_existing_tokenizer(theirs, trained, tokenizer):
     assert AutoTokenizer.from_pretrained(theirs).encode("good or bad") == ours.encode("good or bad")
 
 
-@pytest.mark.parametrize("token", ["a ", "a\nb", "a\u3000", "\t", "\u2028", ""])
+@pytest.mark.parametrize("token", ["a ", "\u2028", ""])
 def test_whitespace_token_survives_saving(tmp_path, token):
     """Check tokens such as U+2028, which bert-base-chinese has and vocab.txt cannot store."""
     vocab = dict(tiny_tokenizer().vocab)
@@ -239,7 +215,9 @@ def test_saved_classifier_loads_complete_or_with_new_head(tmp_path):
     for num_labels in (3, 2):
         new = TransformerForSequenceClassification.from_checkpoint(tmp_path, num_labels=num_labels)
         assert list(new.config.id2label.values()) == [f"LABEL_{number}" for number in range(num_labels)]
-        assert torch.equal(new.pooler.weight, model.pooler.weight)
+        kept = [name for name in new.state_dict() if not name.startswith("classifier.")]
+        assert all(torch.equal(new.state_dict()[name], model.state_dict()[name]) for name in kept)
+        assert not new.training
         assert not torch.equal(new.classifier.weight[:2], model.classifier.weight[:2])
 
 
@@ -249,8 +227,8 @@ def test_saved_classifier_loads_complete_or_with_new_head(tmp_path):
 @pytest.mark.parametrize(
     "labels",
     [
-        *(["one"], ["a", "b", "c"], ["same", "same"], "no", ["a", 1], [None, "a"], 2),
-        *({"a", "b"}, frozenset("ab"), {"a": 0, "b": 1}, {0: "a", 1: "b"}, iter("ab")),  # of no order, or another
+        *(["one"], ["same", "same"], "no", ["a", 1], 2),
+        *({"a", "b"}, {0: "a", 1: "b"}, iter("ab")),  # of no order, or another
     ],
 )
 def test_invalid_class_names_are_rejected(tmp_path, labels):
@@ -276,7 +254,6 @@ def with_adapter(config):
 CHANGED = {  # what was done to a model: a part of the error, or None if the model is the same when it is loaded
     "LoRA": (lambda model: add_lora(model, 2), r"merge LoRA \(merge_lora, or .*\), and save the model"),
     "LoRA of peft": (with_adapter(LoraConfig(r=2, target_modules=["query"])), "or merge_and_unload"),
-    "DoRA": (with_adapter(LoraConfig(r=2, target_modules=["query"], use_dora=True)), "or merge_and_unload"),
     "a head kept by peft": (
         with_adapter(LoraConfig(r=2, target_modules=["value"], modules_to_save=["classifier"])),
         "or merge_and_unload",
@@ -300,12 +277,8 @@ CHANGED = {  # what was done to a model: a part of the error, or None if the mod
     "a layer twice": (lambda model: model.encoder.layers.__setitem__(1, model.encoder.layers[0]), None),
     "another head": (lambda model: setattr(model, "classifier", nn.Linear(12, 5)), r"mis-shaped: .*\(5,\) for \(2,\)"),
     "no bias": (lambda model: setattr(model.classifier, "bias", None), "missing: classifier.bias"),
-    "no pooler": (lambda model: setattr(model, "pooler", nn.Identity()), "missing: pooler.bias"),
-    "a buffer": (lambda model: model.register_buffer("seen", torch.zeros(2)), "unexpected: seen: write the change"),
     "compiled": (lambda model: setattr(model, "encoder", torch.compile(model.encoder)), "model out of its wrapper"),
-    "in parallel": (lambda model: setattr(model, "encoder", nn.DataParallel(model.encoder)), "out of its wrapper"),
     "fewer heads in the config": (lambda model: setattr(model.config, "num_attention_heads", 1), "num_heads=3, not 1"),
-    "another activation in the config": (lambda model: setattr(model.config, "hidden_act", "relu"), r"not ReLU\(\)"),
     "pre-LN": (
         lambda model: setattr(model, "encoder", TransformerEncoder(model.config, norm_first=True)),
         "norm_first=True, not False",
@@ -319,7 +292,6 @@ CHANGED = {  # what was done to a model: a part of the error, or None if the mod
     "a derived class": (lambda model: setattr(model, "__class__", type("Own", (type(model),), {"__init__": 0})), None),
     "no values": (lambda model: model.to("meta"), "no values"),
     "half precision": (lambda model: model.half(), None),
-    "bfloat16": (lambda model: model.bfloat16(), None),
 }
 
 
@@ -465,11 +437,12 @@ def test_save_keeps_permissions_of_what_it_replaces(tmp_path):
     assert modes == [0o600, 0o700, 0o640]
 
 
-def test_save_replaces_classifier_of_transformers(theirs):
+def test_save_replaces_classifier_of_transformers(theirs, tokenizer):
     model = TransformerForSequenceClassification.from_checkpoint(theirs)
     model.save(theirs)
     assert names(theirs) == WHOLE
     loaded = TransformerForSequenceClassification.from_checkpoint(theirs)
+    assert WordPieceTokenizer.from_checkpoint(theirs).vocab == tokenizer.vocab
     assert all(torch.equal(weight, model.state_dict()[name]) for name, weight in loaded.state_dict().items())
 
 
@@ -542,16 +515,8 @@ def is_saved(path, *_) -> bool:
 
 FILE_SYSTEMS = {
     "no locks (ENOSYS)": lambda: [refusing(fcntl, "flock", errno.ENOSYS)],
-    "no locks left (ENOLCK)": lambda: [refusing(fcntl, "flock", errno.ENOLCK)],
-    "each file is locked (EAGAIN)": lambda: [refusing(fcntl, "flock", errno.EAGAIN)],
     "no permissions (EPERM)": lambda: [refusing(os, "chmod", errno.EPERM), refusing(os, "fchmod", errno.EPERM)],
-    "no permissions (ENOTSUP)": lambda: [refusing(os, "chmod", errno.ENOTSUP)],
     "no fsync (EINVAL)": lambda: [refusing(os, "fsync", errno.EINVAL)],
-    "no fsync (ENOTTY)": lambda: [refusing(os, "fsync", errno.ENOTTY)],
-    "a lower layer (EXDEV)": lambda: [refusing(os, "rename", errno.EXDEV, is_saved)],
-    "an object store (EIO)": lambda: [
-        refusing(os, name, errno.EIO, lambda source, *_: Path(source).is_dir()) for name in ("rename", "replace")
-    ],
     "a mount point (EBUSY)": lambda: [
         refusing(os, name, errno.EBUSY, lambda *paths: any(map(is_saved, paths))) for name in ("rename", "replace")
     ],
@@ -645,18 +610,13 @@ def test_reader_during_a_save_gets_one_model_or_an_error(tmp_path, monkeypatch):
     assert saved_number(folder) == 2
 
 
-@pytest.mark.parametrize("found", ["nothing", "an empty folder", "a model"])
+@pytest.mark.parametrize("found", ["nothing", "a model"])
 def test_dry_run_changes_nothing(tmp_path, found):
-    folder = tmp_path / "model"
-    if found == "an empty folder":
-        folder.mkdir()
-    elif found == "a model":
-        filled(1.0).save(folder, tiny_tokenizer())
+    if found == "a model":
+        filled(1.0).save(tmp_path / "model", tiny_tokenizer())
     before = everything(tmp_path)
-    filled(2.0).save(folder, tiny_tokenizer(), dry_run=True)
+    filled(2.0).save(tmp_path / "model", tiny_tokenizer(), dry_run=True)
     assert everything(tmp_path) == before
-    with pytest.raises(ValueError, match=r"51 tokens"):
-        filled(2.0).save(folder, tiny_tokenizer(51), dry_run=True)
 
 
 # What may be there already

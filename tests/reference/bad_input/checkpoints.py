@@ -1,6 +1,5 @@
 """A checkpoint: its settings, its weights and its tokenizer."""
 
-import contextlib
 import json
 import math
 import os
@@ -17,12 +16,11 @@ from tests.helpers import TINY, tiny_tokenizer, write_vocabulary
 from tests.reference.bad_input import Bad, Good, each
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
-from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_reference_model, load_tokenizer
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
 from utils.tokenization import WordPieceTokenizer
 
 QUERY = "bert.encoder.layer.0.attention.self.query.weight"
 WORD_EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
-LAYER_NORM = "bert.encoder.layer.1.output.LayerNorm.bias"
 PLAIN = {"content": "<new>"} | dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized", "special"], False)
 
 
@@ -128,26 +126,10 @@ def put(name: str, *shape: int):
     return lambda weights: weights.update({name: torch.ones(shape)})
 
 
-def from_inside(folder: Path):
-    (folder / "config.json").unlink()
-    with contextlib.chdir(folder):
-        return load(Path())
-
-
 def without_pooler(weights: dict) -> None:
     """Delete the pooler's weights."""
     for kind in ("weight", "bias"):
         del weights[f"bert.pooler.dense.{kind}"]
-
-
-def take_state_dict(change: Callable[[torch.Tensor], torch.Tensor]):
-    """Give an encoder the official state dict, every weight changed."""
-
-    def call(folder: Path):
-        weights = {name: change(weight) for name, weight in load_reference_model(str(folder)).state_dict().items()}
-        return TransformerEncoder(BertConfig(**TINY)).load_bert_weights(weights)
-
-    return call
 
 
 def equals_before(change: Callable[[dict], object], tolerance: float):
@@ -277,17 +259,11 @@ def words(*tokens: str):
     return lambda folder: write_vocabulary(folder, tokens) or load(folder)
 
 
-COUNTS = ("num_attention_heads", "hidden_size", "vocab_size", "intermediate_size")
+COUNTS = ("num_attention_heads", "hidden_size", "vocab_size", "intermediate_size", "max_position_embeddings")
 
 CONFIGS = [  # a setting, its value, words of the error, and the values that its remedy allows
-    *(
-        (field, value, f"{field} must be a positive integer, got {value}", TINY[field])
-        for field in COUNTS
-        for value in (-1, 0)
-    ),
-    ("max_position_embeddings", 0, "max_position_embeddings must be a positive integer, got 0", 16),
+    *((field, 0, f"{field} must be a positive integer, got 0", TINY[field]) for field in COUNTS),
     ("hidden_size", "12", "expected int, got str (value: '12')): correct this setting", 12),
-    ("hidden_size", 12.5, "expected int, got float (value: 12.5)): correct this setting", 12),
     ("num_attention_heads", 5, "hidden_size=12 is not divisible by num_attention_heads=5: change one of them", 4),
     ("hidden_dropout_prob", 1.5, "hidden_dropout_prob must be a number from 0 to 1, got 1.5", 0.0, 1.0),
     (
@@ -297,18 +273,12 @@ CONFIGS = [  # a setting, its value, words of the error, and the values that its
         0.0,
         1.0,
     ),
-    *(
-        ("layer_norm_eps", eps, f"layer_norm_eps must be a number from 0 to 1, got {eps}", 0.0, 1.0)
-        for eps in (math.nan, -1.0)
-    ),
-    *(
-        ("initializer_range", std, f"initializer_range must be a number from 0 to 1, got {std}", 0.0, 1.0)
-        for std in (math.nan, math.inf, -0.1)
-    ),
+    ("layer_norm_eps", -1.0, "layer_norm_eps must be a number from 0 to 1, got -1.0", 0.0, 1.0),
+    ("initializer_range", math.inf, "initializer_range must be a number from 0 to 1, got inf", 0.0, 1.0),
     ("pad_token_id", 50, "pad_token_id must be an integer from 0 to 49, got 50", 0, 49),
     *(
         ("num_hidden_layers", count, f"num_hidden_layers must be an integer from 1 to 1,000, got {count}", 2)
-        for count in (-1, 0, 10**9)
+        for count in (0, 10**9)
     ),
     ("hidden_act", [4], "expected str, got list (value: [4])): correct this setting", "gelu"),
     (
@@ -326,7 +296,6 @@ CONFIGS = [  # a setting, its value, words of the error, and the values that its
         "relu",
     ),
     ("is_decoder", True, "is_decoder=True is not supported: use False", False),
-    ("add_cross_attention", True, "add_cross_attention=True is not supported: use False", False),
     (
         "position_embedding_type",
         "relative_key",
@@ -342,17 +311,11 @@ CONFIGS = [  # a setting, its value, words of the error, and the values that its
 
 BROKEN_JSON = [
     ("an empty file", b"", "config.json cannot be read"),
-    ("half a file", b'{"model_type": "be', "config.json cannot be read"),
     ("a list", b"[]", "config.json cannot be read ('list' object"),
     ("bytes that are no UTF-8", b"\xff\xfe{", "config.json cannot be read"),
 ]
 
-RUNTIME_SETTINGS = [
-    ("torch_dtype", "float16"),
-    ("dtype", "bfloat16"),
-    ("return_dict", False),
-    ("transformers_version", "9"),
-]
+RUNTIME_SETTINGS = [("torch_dtype", "float16"), ("return_dict", False)]
 BROKEN_INDEX = [("{}", "index.json cannot be read ('weight_map')"), ("[1]", "index.json cannot be read")]
 EMBEDDED = each(lambda _: embedded(), save_again())  # or a local folder with a BERT checkpoint
 
@@ -403,12 +366,6 @@ SETTINGS = [
         EMBEDDED,
     ),
     Bad(
-        "the current folder, `.`, without config.json",
-        from_inside,
-        "is not a checkpoint, because it has no config.json: use the embedded",
-        EMBEDDED,
-    ),
-    Bad(
         "a name that is neither a folder nor on the Hub",
         lambda folder: load(folder / "nowhere"),
         "is not a local folder and could not be downloaded",
@@ -430,15 +387,11 @@ WEIGHTS = [
         "layers.0.attention.query.weight contains NaN or inf: use weights from before training went wrong",
         with_weights(fill(0.1)),
     ),
-    *(
-        Bad(
-            f"{value} in `{name}`",
-            with_weights(fill(value, name)),
-            "contains NaN or inf: use weights from",
-            with_weights(fill(0.1, name)),
-        )
-        for value in (math.inf, -math.inf, math.nan)
-        for name in (WORD_EMBEDDINGS, LAYER_NORM)
+    Bad(
+        "infinity in the word embeddings",
+        with_weights(fill(math.inf, WORD_EMBEDDINGS)),
+        "contains NaN or inf: use weights from",
+        with_weights(fill(0.1, WORD_EMBEDDINGS)),
     ),
     Bad(
         "NaN in the head of a classifier",
@@ -453,7 +406,7 @@ WEIGHTS = [
             ": save the model with float32 weights",
             save_again(),
         )
-        for dtype in (torch.int8, torch.int64, torch.uint8, torch.bool, torch.float8_e4m3fn)
+        for dtype in (torch.int64, torch.float8_e4m3fn)
     ),
     *(
         Good(f"weights stored as {dtype}", equals_before(cast(dtype), tolerance))
@@ -524,25 +477,16 @@ WEIGHTS = [
         for content, words in BROKEN_INDEX
     ),
     Bad(
-        "a state dict with NaN",
-        take_state_dict(lambda weight: weight * math.nan),
-        "contains NaN or inf",
-        take_state_dict(lambda weight: weight),
-    ),
-    Bad(
         "weights of an earlier save next to shards",
         twice,
         "has weights twice, in model.safetensors and in the files that model.safetensors.index.json names: de",
         lambda folder: (folder / "model.safetensors.index.json").unlink() or load(folder),
     ),
-    *(
-        Bad(
-            f"the prefix {prefix} before all names",
-            with_weights(partial(add_prefix, prefix)),
-            f"has the weight {prefix}",
-            save_again(),
-        )
-        for prefix in ("module.", "_orig_mod.", "_orig_mod.module.")
+    Bad(
+        "a prefix of torch.compile before all names",
+        with_weights(partial(add_prefix, "_orig_mod.")),
+        "has the weight _orig_mod.",
+        save_again(),
     ),
 ]
 SIZES = "load both from the same checkpoint, and look for added tokens, and for empty or repeated lines in vocab.txt"
