@@ -176,7 +176,6 @@ def test_read_labelled_takes_other_columns_and_separators(tmp_path):
         (OWN, "text,label", {"label": "text"}, r"text and label are both 'text': name two columns of .*own\.csv"),
         ([], "text,label", {}, r"own\.csv has no class in the column 'label': use at least two"),
         ([*OWN, "one,d"], "text,label", {}, r"the class 'd' has 1 different texts, .*: add texts until it has"),
-        (["a,x", " ,x", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'text': fill"),
         (["a,x", "b,", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'label'"),
     ],
 )
@@ -344,27 +343,15 @@ def test_comments_above_texts_are_not_words(tmp_path, comment):
 @pytest.mark.parametrize("seed", range(5))
 def test_texts_that_differ_in_case_share_a_part(tmp_path, seed):
     rows = [f"{text} {number},{'ab'[number % 2]}" for number in range(30) for text in ("a film", "A Film", "a film")]
-    path = own_csv(tmp_path, rows)
-    own = read_labelled(path, seed=seed)
+    own = read_labelled(own_csv(tmp_path, rows), seed=seed)
     assert own.rows == 90
     assert sum(map(len, own[:3])) == 60
     assert own.contradicted == 0
     sides = [{text.lower() for text in part.texts} for part in own[:3]]
     assert sum(map(len, sides)) == 30
-    path.write_text("\n\n".join(f"{row}\nEnd,a" for row in (row.replace(" ", "-") for row in rows)), "utf-8")
-    words = read_words(path, seed)
-    assert words.texts == 90
-    assert sum(map(len, words[:3])) == 60
-    assert words.contradicted == 0
-    assert sum(len({text[0].lower() for text, _ in part}) for part in words[:3]) == 30
 
 
-def test_contradicting_labels_are_counted(tmp_path):
-    rows = [f"text {number},{name}" for number in range(12) for name in ("ab" if number % 2 else "ba")]
-    own = read_labelled(own_csv(tmp_path, rows))
-    assert own.contradicted == 12
-    assert own.rows == 24
-    assert sum(map(len, own[:3])) == 12
+def test_texts_of_words_with_other_labels_are_counted(tmp_path):
     path = own_csv(tmp_path, [], "\n\n".join(f"w{number},{name}" for number in range(12) for name in "ab"))
     assert read_words(path).contradicted == 12
 
@@ -382,26 +369,19 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
     ("labels", "doubt"),
     [
         (["0", "0.5", "1", "1.5"], "measurements"),
-        (["0", "0,5", "1", "1,5", "5"], "measurements"),
         (["1,0", "1,3", "1,7", "2,0", "5,0"], "measurements"),  # grades
-        (["0,5", "0,25"], "measurements"),
         (["−1", "-0.5", "+1"], "measurements"),
-        (["1e-05", "0.1"], "measurements"),
         (["80 %", "9 %", "100 %"], "measurements"),
-        (["3.5/5", "4/5"], "measurements"),
         (["€3.20", "€ 4", "5.10 €"], "measurements"),
-        (["1 star", "2.5 stars"], "measurements"),
         (["4.5 out of 5", "4 out of 5"], "measurements"),
         (["1.234,56", "USD 5.50", "1.5k", "2.5 kg"], "measurements"),
         (["1 star", "2 stars", "5 stars"], None),
         ([str(year) for year in range(1990, 2001)], "measurements"),
         ([str(rating) for rating in range(1, 11)], None),
-        (["1.0", "2.0", "3.0"], None),
         (["1,0", "2,0", "3,0"], None),
         (["1/5", "2/5", "3/5"], None),
         (["v1.5", "2.5"], None),
         (["0,1,2", "0", "1", "2"], "several"),
-        (["a,b", "a", "b"], "several"),
     ],
 )
 def test_doubts_know_numbers_from_several_labels(labels, doubt):
@@ -420,11 +400,8 @@ def test_numbers_are_sorted_by_size():
         (",companyName,ticker\n0,Apple Inc.,AAPL\n1,None & Co,NA\n", ["Apple Inc.", "None & Co"]),
         ("Company Name;Symbol;description\nApple Inc.;AAPL;Sells phones.\n", ["Apple Inc.: Sells phones."]),
         ("name\temployees\nApple Inc.\t164000\n", ["Apple Inc."]),
-        ("Company,What they do\nApple Inc.,Sells phones.\n", ["Apple Inc.: Sells phones."]),
-        ("name,About,sector\nApple Inc.,Sells phones.,IT\n", ["Apple Inc.: Sells phones."]),
         ("name,text,description\nApple Inc.,AAPL,Sells phones.\n", ["Apple Inc.: Sells phones."]),
         ("name,founded,Profile,query\nApple Inc.,1976,Sells phones.,iPhone\n", ["Apple Inc.: Sells phones."]),
-        ("name,description,,\nApple Inc.,Sells phones.,,\n", ["Apple Inc.: Sells phones."]),
         ("name,rank,rank,ticker,symbol\nApple Inc.,1,2,AAPL,APC\n", ["Apple Inc."]),
     ],
 )
@@ -441,7 +418,6 @@ def test_companies_reads_custom_csv(tmp_path, content, wanted):
         ("name,ticker\nA,B\n ,C\n", r"row 2 below the header has nothing in the column 'name'"),
         ("Company,companyName\nA,B\n", r"\['Company', 'companyName'\] might all be the name: rename one as name"),
         ("name,sector,profile\nA,B,C\n", r"\['sector', 'profile'\] might all be the description: rename one as"),
-        ("name,description,description\nA,B,C\n", r"might all be the description: rename one as description"),
         ("name,description,query,query\nA,B,C,D\n", r"might all be the query: rename one as query"),
     ],
 )

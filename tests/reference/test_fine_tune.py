@@ -120,11 +120,8 @@ def test_unnamed_classes_get_names_from_data(tmp_path, own, run):
     ("rows", "settings", "words"),
     [
         (2, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
-        (3, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
-        (3, {"id2label": {"0": "neg", "2": "pos"}}, "the ids of the classes are 0, 2: number them 0, 1, … in id2label"),
         (2, {"id2label": ["neg", "pos"]}, "'list' object has no attribute 'items'): correct this setting"),
         (2, {"id2label": {"0": None, "1": None}}, "has the classes None, None, but the data has neg, pos"),
-        (2, {"id2label": {"0": 1, "1": 2}}, "has the classes 1, 2, but the data has neg, pos"),
         (3, {"id2label": {"0": "neg", "1": "pos", "2": "pos"}, "label2id": {"neg": 0, "pos": 2}}, "'pos' two ids"),
         (2, {"id2label": {"0": "neg", "1": "pos"}}, None),
         (2, {"id2label": {"0": "neg", "1": "pos"}, "label2id": None}, None),
@@ -165,7 +162,6 @@ def test_both_lists_of_class_names_are_read(tmp_path, own, run, refused):
         (["so-so", "pos", "neg"], ["neg", "pos"], "so-so, pos, neg"),  # data with some of the classes
         (None, ["0", "11"], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),  # unnamed classes, too
         (None, ["10", "2", "LABEL_3"], None),
-        (None, [str(number) for number in range(12)], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),
         (None, [str(number) for number in range(1, 13)], "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"),
         (None, [f"LABEL_{number}" for number in (2, 10)], ", ".join(f"LABEL_{number}" for number in range(12))),
     ],
@@ -183,10 +179,9 @@ def test_classes_of_data_are_found_in_model(tmp_path, labels, names, classes):
         assert ", ".join(fine_tune.starting_model(*arguments)[1]) == classes
 
 
-@pytest.mark.parametrize("labels", [["cat", "dog"], ["pos", "NEG"], ["pos", "negative", "so-so"]])
-def test_other_classes_raise(tmp_path, own, refused, labels):
-    folder = saved(tmp_path / "model", labels)
-    words = f"{folder} has the classes {', '.join(labels)}, but the data has neg, pos: choose another checkpoint"
+def test_other_classes_raise(tmp_path, own, refused):
+    folder = saved(tmp_path / "model", ["pos", "NEG"])
+    words = f"{folder} has the classes pos, NEG, but the data has neg, pos: choose another checkpoint"
     assert words in refused("--data", own, "--checkpoint", folder, "--epochs", 0)
 
 
@@ -194,9 +189,8 @@ def test_head_is_kept_for_every_form_of_checkpoint_name(tmp_path, own, run, monk
     saved(tmp_path / "model", ["pos", "neg"])
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
     common = ["--data", own, "--epochs", 0]
-    found = [run(*common, "--checkpoint", name) for name in (tmp_path / "model", "model", "~/model")]
+    found = [run(*common, "--checkpoint", name) for name in (tmp_path / "model", "~/model")]
     monkeypatch.setenv("CHECKPOINT", str(tmp_path / "model"))
     found.append(run(*common))
     monkeypatch.setattr("utils.support.checkpoint.download", lambda name: tmp_path / "model")
@@ -246,13 +240,11 @@ def test_result_is_compared_with_guessing(tmp_path, own, run):
     [
         (["--epochs", -1], "--epochs must be an integer from 0 to 10,000, got -1"),
         (["--batch-size", 0], "--batch-size must be a positive integer, got 0"),
-        (["--limit", -20], "--limit must be a positive integer, got -20"),
         (["--limit", 0], "--limit must be a positive integer, got 0"),
         (["--seed", -1], "--seed must be an integer from 0"),
         (["--text", "a", "--text", "a"], "the texts are in a, a: name one column of"),
         (["--text", "a", "--text", "b", "--text", "c"], "the texts are in a, b, c: name one column of"),
         *((["--learning-rate", rate], f"--learning-rate must be between 0 and 1, got {rate}") for rate in (0.0, "nan")),
-        (["--data", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--checkpoint", "no/model/here"], '"no/model/here" is not a local folder'),
     ],
 )
@@ -278,7 +270,7 @@ def test_foreign_save_folder_raises_before_training(tmp_path, own, refused, monk
     assert names(tmp_path) == ["model", "own.csv", "thesis"]
 
 
-def test_rows_are_counted_and_multiline_rows_reported(tmp_path, run, refused):
+def test_rows_are_counted_and_multiline_rows_reported(tmp_path, run):
     folder = saved(tmp_path / "model", ["pos", "neg"])
     lines = ["text,label", *ROWS, "n 1,neg"]
     (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
@@ -290,10 +282,6 @@ def test_rows_are_counted_and_multiline_rows_reported(tmp_path, run, refused):
     printed = run(*common)
     assert "Read 49 rows." in printed
     assert "Rows that span several lines: 1. Look for a stray quotation mark." in printed
-    lines[17] = lines[17].replace('"', "")
-    lines[18] = f'"{lines[18]}'
-    (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
-    assert "own.csv cannot be read ('" in refused(*common)
 
 
 @pytest.mark.parametrize("epochs", [0, 1])
@@ -331,7 +319,6 @@ def fact_table(folder: Path, rows: list[str]) -> Path:
             [f"{'b ' * n},{'yn'[n % 2]}" for n in range(11, 19)],  # of 13 to 20 tokens
             "Texts longer than 16 tokens, which are truncated: 4\n",
         ),
-        ([f"a b {n},c{n % 25:02}" for n in range(100)], "25 classes: c00 (4), "),
         ([f"a b {n},c{n % 25:02}" for n in range(100)], "c19 (4), and 5 more\n"),
         (
             [f"a b {n},{('0', '1', '0.0', '1.0')[n % 4]}" for n in range(40)],
@@ -340,14 +327,6 @@ def fact_table(folder: Path, rows: list[str]) -> Path:
         (
             [f"a b {n},{(0, 1, -1)[n % 3]}" for n in range(30)],
             "The label -1 often marks a text without a label. If it does here, delete its rows.\n3 classes: -1 (10), ",
-        ),
-        (
-            [f"a b {n},{('fear', 'joy', 'fear|joy')[n % 3]}" for n in range(30)],
-            "Labels such as 'fear|joy' look like several for a text. Each combination is a class.\n3 classes: ",
-        ),
-        (
-            [f"a b {n},{('Yes', 'no', 'yes')[n % 3]}" for n in range(30)],
-            "Labels that are spelled alike, but are different classes here: 'Yes' and 'yes'\n3 classes: Yes (10), ",
         ),
     ],
 )
@@ -472,11 +451,3 @@ def test_every_class_is_in_the_training_split(tmp_path):
         assert len(found.validation) == 3
         assert len(found.test) == 3
         assert {label for _, labels in found.train for label in labels} == {0, 1}
-
-
-def test_other_word_classes_and_other_files_raise(tmp_path, words, own, refused):
-    model = TransformerForTokenClassification(BertConfig(**TINY, num_labels=2))
-    model.save(tmp_path / "saved", tiny_tokenizer(), ["O", "z"])
-    message = refused("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
-    assert "has the classes O, z, but the data has B-x, B-y, I-x, O: choose another checkpoint" in message
-    assert "line 1 has 1 field" in refused("--tokens", tmp_path / "saved" / "vocab.txt")

@@ -81,8 +81,6 @@ def test_resumed_run_ends_with_the_same_weights(tmp_path, at):
     ("settings", "options", "message"),
     [
         ({"steps": 9}, {}, r"is from a run with steps=8, but this run has steps=9: use its settings"),
-        ({"seed": 1}, {}, r"seed=0, but this run has seed=1"),
-        ({"probability": 0.2}, {}, r"probability=0.3, but this run has probability=0.2"),
         ({}, {"hidden_size": 24}, r"model\.[a-z_.]+='\(.*12.*\) torch.float32', but .* model\.[a-z_.]+='\(.*24"),
     ],
 )
@@ -102,7 +100,6 @@ def same(state):
 FOREIGN = {  # what is done to the facts, and to the tensors
     "no facts": (lambda facts: None, same, r"cannot be read .*: download or save it again"),
     "a loss less": (lambda facts: facts | {"losses": facts["losses"][1:]}, same, r"the number of losses differs"),
-    "another curve": (lambda facts: facts | {"curve": [3]}, same, r"evaluation of a round is missing"),
     "other texts": (lambda facts: facts | {"ids": "ab"}, same, r"from a run with ids='ab'"),
     "no optimizer": (
         same,
@@ -113,11 +110,6 @@ FOREIGN = {  # what is done to the facts, and to the tensors
         same,
         lambda tensors: tensors | {"model.head.bias": tensors["model.head.bias"].half()},
         r"model\.head\.bias='\(\d+,\) torch\.float16', but",
-    ),
-    "a tensor too many": (
-        same,
-        lambda tensors: tensors | {"exp_avg.other": torch.zeros(2)},
-        r"exp_avg\.other='\(2,\) torch\.float32', but this run has exp_avg\.other=None",
     ),
 }
 
@@ -137,9 +129,8 @@ def test_foreign_state_raises(tmp_path, name):
     assert torch.equal(weights_of(other), before)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"\0" * 100])
-def test_resume_refuses_an_incomplete_state(tmp_path, content):
-    (tmp_path / STATE_FILE).write_bytes(content)
+def test_resume_refuses_an_incomplete_state(tmp_path):
+    (tmp_path / STATE_FILE).write_bytes(b"")
     with pytest.raises(ValueError, match=r"training\.safetensors cannot be read .*: download or save it again"):
         new_run().resume(tmp_path)
 
@@ -255,10 +246,8 @@ def until_moment(moment: int, end: str, folder: Path, texts: list[str]) -> int:
 SCRIPTS = {  # a text, whether it is read without capitals and accents, and its words
     "Greek": ("Η γλώσσα είναι Δύσκολη.", True, ["η", "γλωσσα", "ειναι", "δυσκολη", "."]),
     "Greek, cased": ("Η γλώσσα είναι Δύσκολη.", False, ["Η", "γλώσσα", "είναι", "Δύσκολη", "."]),
-    "Hindi, cased": ("यह सुन्दर भाषा है।", False, ["यह", "सुन्दर", "भाषा", "है", "।"]),
     "Hindi without its vowel signs": ("यह सुन्दर है।", True, ["यह", "सनदर", "ह", "।"]),
     "Chinese": ("我爱语言。", True, ["我", "爱", "语", "言", "。"]),
-    "Russian": ("Ёлка растёт", True, ["елка", "растет"]),
 }
 
 
@@ -360,8 +349,6 @@ def test_pretrain_script_reports_unknown_tokens(tmp_path, corpus, monkeypatch, c
     words = r"the vocabulary lacks \d\d% of the tokens in .*all.txt \(\[UNK\]\): use a larger --vocabulary"
     with pytest.raises(SystemExit, match=words):
         own_command(tmp_path / "all", [tmp_path / "all.txt"], monkeypatch, *common)
-    with pytest.raises(SystemExit, match=r"the vocabulary lacks \d+% of the tokens"):
-        own_command(tmp_path / "few", [corpus], monkeypatch, "--vocabulary", "10")
 
 
 @pytest.mark.parametrize("split", ["\n", "\n\n", "\r\n\r\n"])
@@ -376,9 +363,7 @@ def test_read_texts_takes_lines_or_blocks(tmp_path, split):
     ("content", "words"),
     [
         (b"", "is empty: write a text in each line"),
-        (b"\n \n", "is empty: write a text in each line"),
         ("Café\n".encode("latin-1"), r"cannot be read \(line 1: .*\): save it as UTF-8"),
-        (b"a film\n" * 5 + b"\xff", r"cannot be read \(line 6: "),
         ("a film".encode("utf-16-le"), "has a NUL byte in line 1, as UTF-16 has: save it as UTF-8"),
         (b"one text of many words", "too few different texts in .*, among 1: use 100"),
         (None, "give the path of a text file"),
@@ -395,10 +380,7 @@ def test_invalid_text_files_end_with_message(tmp_path, monkeypatch, content, wor
     ("options", "words"),
     [
         (["--until", "0"], "--until must be a positive integer, got 0"),
-        (["--until", "-3"], "--until must be a positive integer, got -3"),
-        (["--limit", "-10"], "--limit must be a positive integer, got -10"),
         (["--steps", "0"], "steps must be a positive integer, got 0"),
-        (["--batch-size", "0"], "batch_size must be a positive integer, got 0"),
         (["--seed", "-1"], "seed must be an integer from 0"),
         (["--layers", "0"], "--layers must be a positive integer, got 0"),
         (["--positions", "2"], "--positions must be an integer of at least 3, got 2"),
@@ -406,7 +388,6 @@ def test_invalid_text_files_end_with_message(tmp_path, monkeypatch, content, wor
         (["--cased"], "--cased and --tokenizer need --data"),
         (["--data", "nowhere.txt"], "there is no file nowhere.txt"),
         (["--learning-rate", "0"], "--learning-rate must be between 0 and 1, got 0.0"),
-        (["--probability", "nan"], "probability must be between 0 and 1, got nan"),
     ],
 )
 def test_invalid_options_end_before_anything_is_written(tmp_path, monkeypatch, options, words):

@@ -63,9 +63,7 @@ LENGTHS = "must have length 1, so that products are cosines: take them from embe
 VECTORS = [
     Bad("queries that are not of length 1", nearest(UNIT[:3] * 2), f"queries {LENGTHS}", FROM_EMBED),
     Bad("queries with NaN", nearest(NAN[:3]), f"queries {SPOILED}", nearest()),
-    Bad("queries with inf", nearest(UNIT[:3] / 0), f"queries {SPOILED}", nearest()),
     Bad("vectors with NaN", nearest(vectors=NAN), f"vectors {SPOILED}", nearest()),
-    Bad("vectors that are not of length 1", nearest(vectors=UNIT * 0.5), f"vectors {LENGTHS}", FROM_EMBED),
     *(
         Bad(
             f"{given}",
@@ -89,10 +87,9 @@ VECTORS = [
             f"k={k!r}, but there are 40 vectors to search: use k from 1 to 40",
             each(nearest(k=1), nearest(k=40)),
         )
-        for k in (0, -1, 41, 2.5, "2", None)
+        for k in (0, 41, 2.5)
     ),
     Good("queries of float64", finds_itself(UNIT[:3].double())),
-    Good("queries of float16", finds_itself(UNIT[:3].half())),
     Good("a NumPy array", finds_itself(UNIT[:3].numpy(), UNIT.double().numpy())),
     Good("a list of vectors", finds_itself(list(UNIT[:3]), [row.numpy() for row in UNIT])),
     Good("a table of pandas", finds_itself(pd.DataFrame(UNIT[:3].numpy()), pd.DataFrame(UNIT.numpy()))),
@@ -104,11 +101,9 @@ VECTORS = [
         lambda _: search_index(UNIT[:3], hnsw_index(UNIT), 1),
         error=TypeError,
     ),
-    Good("a list of lists", finds_itself(UNIT[:3].tolist(), UNIT.tolist())),
     Good(
         "vectors that require gradients", finds_itself(UNIT[:3].clone().requires_grad_(), UNIT.clone().requires_grad_())
     ),
-    Good("a transposed view", finds_itself(UNIT.T.contiguous().T[:3], UNIT.T.contiguous().T)),
     Bad(
         "an index of distances, not cosines",
         lambda _: search_index(UNIT[:3], distances(), 1),
@@ -117,7 +112,7 @@ VECTORS = [
     ),
     *(
         Bad(f"`M={M!r}`", graph(M=M), f"M must be an integer from 2 to 512, got {M!r}", each(graph(M=2), graph(M=512)))
-        for M in (1, 0, -4, 10**6, 2.5, "32", None)
+        for M in (1, 513, "32")
     ),
     *(
         Bad(
@@ -127,7 +122,7 @@ VECTORS = [
             each(graph(**{name: 1}), graph(**{name: 1000})),
         )
         for name in ("ef_construction", "ef_search")
-        for value in (0, -1, 10**9)
+        for value in (0, 10**9)
     ),
     Bad(
         "no texts to embed",
