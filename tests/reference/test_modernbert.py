@@ -162,15 +162,6 @@ def small() -> ModernEncoder:
     return both(Case("gll", 2, 16, 24, 4, "afn", "gelu", ()).config(), std=0.3)[0]
 
 
-@pytest.fixture(scope="module")
-def precise(small) -> ModernEncoder:
-    """Return the same encoder in double precision."""
-    return copy.deepcopy(small).double()
-
-
-# Rotary positions
-
-
 # Local attention
 
 
@@ -189,23 +180,6 @@ def test_local_attention_equals_masked_attention(S, reach, data):
 
 
 # Any batch
-
-
-@settings(max_examples=30)
-@given(data=st.data(), length=st.integers(1, 20), padding=st.integers(0, 40))
-def test_padding_never_reaches_real_tokens(precise, data, length, padding):
-    ids = torch.tensor([data.draw(st.lists(st.integers(3, 98), min_size=length, max_size=length))])
-    filler = torch.tensor([data.draw(st.lists(st.integers(0, 98), min_size=padding, max_size=padding))])
-    with torch.no_grad():
-        alone = precise(ids).last_hidden_state
-        for before in (False, True):  # only distances matter, so padding may come first, too
-            parts = [filler.long(), ids] if before else [ids, filler.long()]
-            mask = torch.cat([torch.full_like(part, part is ids) for part in parts], dim=1)
-            for asked in (False, True):
-                padded = precise(torch.cat(parts, dim=1), mask, output_attentions=asked).last_hidden_state
-                assert padded.isfinite().all()
-                # an angle of 60 radians in float32 is off by 4e-6
-                assert largest_difference(padded[mask.bool()], alone[0]) <= (1e-3 if before else 1e-11)
 
 
 def test_modernbert_works_in_bfloat16(small):
@@ -301,14 +275,9 @@ LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for ki
         (bent(hidden_activation="silu"), r'^hidden_activation="silu" is not supported: use one of gelu, '),
         (bent(num_attention_heads=3), r"^hidden_size=16 is not divisible by num_attention_heads=3: change one"),
         (bent(attention_dropout=0.1), r"^attention_dropout=0\.1 is not supported: use 0\.0, as ModernBERT does$"),
-        (bent(mlp_dropout=0.2), r"^mlp_dropout=0\.2 is not supported"),
         (bent(hidden_size=12, num_attention_heads=4), r"^a head size of 3 cannot be rotated in pairs: use an even"),
         (bent(vocab_size=0), r"^vocab_size must be a positive integer, got 0$"),
-        (bent(intermediate_size=0), r"^intermediate_size must be a positive integer, got 0$"),
-        (bent(pad_token_id=99), r"^pad_token_id must be an integer from 0 to 98, got 99$"),
         (bent(norm_eps=float("nan")), r"^norm_eps must be a number from 0 to 1, got nan$"),
-        (bent(num_hidden_layers=10**9), r"^num_hidden_layers must be an integer from 1 to"),
-        (bent(quantization_config={"bits": 8}), r"^quantized weights \(quantization_config\)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
