@@ -69,34 +69,8 @@ def test_vocabulary_is_checked_once_per_tokenizer_and_model(monkeypatch):
             checks.check_tokenizer(one, 7)
 
 
-def test_vocab_property_is_read_once_per_tokenizer():
-    class Official:
-        """Rebuild the vocabulary on every access (30,000 entries), as transformers' Rust tokenizers do."""
-
-        asked = 0
-
-        def __call__(self, texts):
-            return texts
-
-        @property
-        def vocab(self):
-            self.asked += 1
-            return tiny_tokenizer(6).vocab
-
-    tokenizer = Official()
-    for _ in range(3):
-        checks.check_tokenizer(tokenizer, 6)
-    assert tokenizer.asked == 1
-
-
 def test_config_without_decoder_fields_is_accepted():
     config = SimpleNamespace(**BertConfig(**TINY).to_dict())
     for field in ("is_decoder", "add_cross_attention", "classifier_dropout"):
         vars(config).pop(field, None)
     checks.check_config(config)
-
-
-def test_as_pairs_matches_texts_with_pairs():
-    assert checks.as_pairs("a", None) == [("a", None)]
-    assert checks.as_pairs("a", "b") == [("a", "b")]
-    assert checks.as_pairs(("a", "b"), ["c", ""]) == [("a", "c"), ("b", "")]

@@ -1,4 +1,4 @@
-"""Compiled and exported models: one graph without breaks, any length, and at most one wait for the device."""
+"""Compiled models: one graph without breaks, any length, and at most one wait for the device."""
 
 import pytest
 import torch
@@ -7,7 +7,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import BertConfig
 
 from tests.helpers import SMALL, ragged_batch, shaken
-from utils.attention import AttentionHead
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
 
@@ -69,32 +68,9 @@ def assert_compiles(model, case: str) -> None:
     assert len(counter.graphs) == 1
 
 
-@torch.no_grad()
-def assert_exports(model, case: str) -> None:
-    """Check that a program from one batch equals the model for other numbers of texts and tokens."""
-    tensors, options = inputs(case, PADDED)
-    sizes = {0: torch.export.Dim("B", max=64), 1: torch.export.Dim("S", max=10)}
-    shapes = dict.fromkeys(tensors, sizes) | dict.fromkeys(options)
-    program = torch.export.export(model, (), tensors | options, dynamic_shapes=shapes).module()
-    for lengths in (PADDED, FULL, [9, 2, 5], [10, 1]):
-        tensors, options = inputs(case, lengths)
-        assert_same(program(**tensors, **options), model(**tensors, **options))
-
-
 @pytest.mark.parametrize(("family", "case"), MODELS)
 def test_model_compiles_to_one_graph(family, case):
     assert_compiles(new_model(family), case)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("family", "case"), MODELS)
-def test_exported_program_takes_any_length(family, case):
-    assert_exports(new_model(family), case)
-
-
-def test_head_compiles_with_its_mask():
-    head, states, mask = AttentionHead(8, 4), torch.randn(2, 3, 8), torch.tensor([[1, 1, 1], [1, 0, 0]])
-    assert_same(torch.compile(head, fullgraph=True, backend="eager")(states, mask), head(states, mask))
 
 
 class Reads(TorchDispatchMode):

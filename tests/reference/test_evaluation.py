@@ -50,28 +50,6 @@ def test_predict_takes_two_hundred_texts(tokenizer):
     assert largest_difference(probabilities[:20], alone) <= 1e-5
 
 
-def test_predict_truncates_to_the_positions(tokenizer):
-    model, text = new_model(), "a b " * 100
-    whole = predict(model, tokenizer, [text]).probabilities
-    assert torch.equal(whole, predict(model, tokenizer, ["a b " * 7]).probabilities)  # 14 + 2 = 16 positions
-    assert torch.equal(predict(model, tokenizer, [text], max_length=99).probabilities, whole)
-    short = predict(model, tokenizer, [text], max_length=5).probabilities
-    assert torch.equal(short, predict(model, tokenizer, ["a b a"]).probabilities)
-
-
-@pytest.mark.parametrize(
-    ("examples", "error", "message"),
-    [
-        ((["a"], [1]), TypeError, r"examples must be Examples\(texts, labels\), got tuple"),
-        (Examples(["a", "b"], [0, 2]), ValueError, "labels must be from 0 to 1, got 2 for text 1"),
-        (Examples(["a", "b"], [0, "1"]), TypeError, r"got str: '1' of text 1: use the number of its class"),
-    ],
-)
-def test_evaluate_refuses_bad_examples(tokenizer, examples, error, message):
-    with pytest.raises(error, match=message):
-        evaluate(new_model(), tokenizer, examples)
-
-
 USES = {
     "predict": lambda model, tokenizer: predict(model, tokenizer, ["a"]),
     "evaluate": lambda model, tokenizer: evaluate(model, tokenizer, Examples(["a"], [1])),

@@ -55,18 +55,6 @@ def test_exported_encoder_matches_model(small, run_onnx, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("output_attentions", [False, True])
-def test_row_without_real_tokens_is_meaningless_in_a_file(small, run_onnx, tmp_path, output_attentions):
-    """The model refuses such a mask, and a file cannot: the docstring of `export_onnx` states what it gives instead."""
-    batch = ragged_batch([5, 5])
-    batch["attention_mask"][1] = 0
-    path = export_onnx(small, tmp_path / "encoder.onnx", output_attentions=output_attentions)
-    states = run_onnx(path, batch)["last_hidden_state"]
-    assert states[0].isfinite().all()
-    assert bool(states[1].isnan().all()) == output_attentions
-
-
-@pytest.mark.long
 def test_export_of_training_classifier_omits_dropout(run_onnx, tmp_path):
     torch.manual_seed(0)
     model = shaken(TransformerForSequenceClassification(BertConfig(**SMALL | {"num_labels": 3}))).train()
@@ -152,10 +140,7 @@ BAD_BATCHES = [
     {"input_ids": [[5, 6, 7]]},
     {"input_ids": torch.ones(1, 11).long()},
     {"input_ids": torch.tensor([[5, 1300]])},
-    {"token_type_ids": torch.full((2, 3), 2)},
-    {"token_type_ids": torch.zeros(1, 3).long()},
     {"attention_mask": torch.tensor([[1, 1, 1], [0, 0, 0]])},
-    {"attention_mask": torch.tensor([[1, 1, 1], [1, torch.nan, 1]])},
 ]
 
 
@@ -172,10 +157,9 @@ def test_exported_model_raises_same_errors_as_model(masked_lm):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
-def test_exported_model_accepts_same_dtypes_and_masks(masked_lm, kind):
+def test_exported_model_accepts_same_dtypes_and_masks(masked_lm):
     model, path = masked_lm
-    batch = {name: values.to(kind) for name, values in ragged_batch([7, 4]).items()}
+    batch = {name: values.int() for name, values in ragged_batch([7, 4]).items()}
     for mask in (batch["attention_mask"], batch["attention_mask"] * 0.5, batch["attention_mask"].bool()):
         given = batch | {"attention_mask": mask}
         with torch.no_grad():

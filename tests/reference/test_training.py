@@ -77,22 +77,6 @@ def test_fine_tune_depends_on_the_seed_alone(tokenizer):
     assert not torch.equal(results[0], results[2])
 
 
-def test_fine_tune_takes_the_official_tokenizer(tokenizer, official_tokenizer):
-    models = [new_model(), new_model()]
-    for model, its_tokenizer in zip(models, (tokenizer, official_tokenizer), strict=True):
-        training.fine_tune(model, its_tokenizer, TRAIN, VALIDATION, **SETTINGS)
-    assert torch.equal(*map(weights_of, models))
-
-
-def test_fine_tune_leaves_a_frozen_body_unchanged(tokenizer):
-    model = new_model()
-    model.encoder.requires_grad_(False)
-    body, head = weights_of(model.encoder), weights_of(model.classifier)
-    training.fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
-    assert torch.equal(weights_of(model.encoder), body)
-    assert not torch.equal(weights_of(model.classifier), head)
-
-
 def test_early_stopping_restores_the_best_weights(tokenizer, monkeypatch):
     model, kept = new_model(), []
     accuracies = iter([0.5, 0.75, 0.75, 0.5])
