@@ -43,12 +43,15 @@ def test_pairs_have_the_ids_and_segments_of_the_official_tokenizer(tokenizer, of
             assert {name: torch.equal(found[name], official[name]) for name in found} == dict.fromkeys(found, True)
 
 
-@pytest.mark.parametrize(("texts", "settings", "error", "words"), [
-    ([("a", "b"), "c"], {}, TypeError, "text 1 must be a pair of strings, as others are, got 'c'"),
-    ([("a", "b", "c")], {}, TypeError, r"text 0 must be a pair of strings, as others are, got \('a', 'b', 'c'\)"),
-    ([("a", "b"), ("c", " ")], {}, ValueError, "text 1 is empty"),
-    ([("a", "b")], {"type_vocab_size": 1}, ValueError, "pairs of texts need two segments, but type_vocab_size=1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("texts", "settings", "error", "words"),
+    [
+        ([("a", "b"), "c"], {}, TypeError, "text 1 must be a pair of strings, as others are, got 'c'"),
+        ([("a", "b", "c")], {}, TypeError, r"text 0 must be a pair of strings, as others are, got \('a', 'b', 'c'\)"),
+        ([("a", "b"), ("c", " ")], {}, ValueError, "text 1 is empty"),
+        ([("a", "b")], {"type_vocab_size": 1}, ValueError, "pairs of texts need two segments, but type_vocab_size=1"),
+    ],
+)
 def test_unsuitable_pairs_are_refused(texts, settings, error, words):
     model = TransformerForSequenceClassification(BertConfig(**TINY | settings))
     with pytest.raises(error, match=words):

@@ -231,12 +231,19 @@ def test_missing_values_are_refused_or_counted(tmp_path):
     assert words.missing == {"NA": 2}
 
 
-@pytest.mark.parametrize(("label", "words"), [
-    ("['pos']", "look like values printed by Python. Write the class alone."),
-    ("b'pos'", "look like values printed by Python"), ("tensor(1)", "look like values printed by Python"),
-    ("{'a': 1}", "look like values printed by Python"), ("[1]", "look like values printed by Python"),
-    ("-999", "often marks a text without a label"), ("(none of these)", None), ("1.5 (a)", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("['pos']", "look like values printed by Python. Write the class alone."),
+        ("b'pos'", "look like values printed by Python"),
+        ("tensor(1)", "look like values printed by Python"),
+        ("{'a': 1}", "look like values printed by Python"),
+        ("[1]", "look like values printed by Python"),
+        ("-999", "often marks a text without a label"),
+        ("(none of these)", None),
+        ("1.5 (a)", None),
+    ],
+)
 def test_odd_labels_are_reported(label, words):
     assert [words in line for line in doubts_about([label, "x"])] == [True] * (words is not None)
 
