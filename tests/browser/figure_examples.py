@@ -1,7 +1,7 @@
 """An example of each draggable figure: how it is made, random states of it and what torch computes from them.
 
-`compute` in a figure's file returns its numbers for any state and needs no page. `check` compares what it returns for
-one state with torch, or with the library that the figure imitates.
+`compute` returns a figure's numbers for any state and needs no page (draggable/compute), but for a sentence view.
+`check` compares what it returns for one state with torch, or with the library that the figure imitates.
 """
 
 import functools

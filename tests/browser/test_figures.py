@@ -28,12 +28,12 @@ every_figure = pytest.mark.parametrize("name", FIGURES)
 
 
 @every_figure
-def test_figure_has_torchs_numbers_and_takes_keys(page, tmp_path, name):
+def test_figure_shows_its_numbers_and_takes_keys(page, tmp_path, name):
     """What is shown is what `compute` returns: at first, after a key, and from the address of that, on a phone.
 
-    Nothing is too small, too wide or unnamed; saved pictures hold every number; fifty random states have torch's.
+    Nothing is too small, too wide or unnamed; saved pictures hold every number.
     """
-    example, chance = FIGURES[name], random.Random(0)
+    example = FIGURES[name]
     open_figure(page, example.make(NAMES), tmp_path)
     assert example.uncomputed(page) == []
     shown = page.locator("#help").evaluate("(e) => e.firstChild.textContent")
@@ -55,11 +55,17 @@ def test_figure_has_torchs_numbers_and_takes_keys(page, tmp_path, name):
     assert page.evaluate(CHOSEN) == after
     assert example.uncomputed(page) == []
     check_room(page, "dark")
+    assert page.heard == []
+
+
+def test_a_sentence_view_computes_torchs_numbers(page, tmp_path):
+    """For fifty random states; node computes those of the other figures."""
+    example, chance = FIGURES["sentence_view"], random.Random(0)
+    open_figure(page, example.make(NAMES), tmp_path)
     states = [example.state(chance) for _ in range(50)]
     found = page.evaluate(f"(states) => states.map((one) => ({example.compute})(one))", states)
     for state, one in zip(states, found, strict=True):
         example.check(state, one)
-    assert page.heard == []
 
 
 def check_room(page, scheme: str) -> None:

@@ -1,6 +1,6 @@
 // A query and keys as arrows: their dot products, the softmax of them, and the average of the values.
 
-import { arrowhead, clamp, covered, dot, largest, percent, pointing, shaft, softmax } from "../numbers.js";
+import { arrowhead, clamp, covered, largest, percent, pointing, shaft } from "../numbers.js";
 import { add, by, letterSize, set } from "../elements.js";
 import {
   data,
@@ -17,6 +17,7 @@ import {
   table,
   tick,
 } from "./figure.js";
+import { attend, flatten, makeCompute } from "./compute/attention_in_the_plane.js";
 
 explain(
   "Drag an arrow's head, or move it with the arrow keys: turn the query towards a key, and that key's score grows; " +
@@ -26,31 +27,7 @@ explain(
 const { names, asking } = data,
   apart = data.values !== null; // whether values are arrows of their own
 const state = { query: data.query, keys: data.keys, values: data.values ?? data.keys, scaled: true, simple: false };
-const pairs = (numbers) => Array.from({ length: numbers.length / 2 }, (_, i) => numbers.slice(2 * i, 2 * i + 2));
-
-// Scores, weights and the average of the values, from a state, or from its numbers while they move.
-const compute = (state) => attend(flatten(state));
-function flatten({ query, keys, values, scaled, simple }) {
-  const asks = simple ? keys[asking] : query,
-    carried = simple || !apart ? keys : values;
-  return [scaled ? Math.SQRT2 : 1, ...[asks, ...keys, ...carried].flat()];
-}
-function attend(numbers) {
-  const [divisor, ...rest] = numbers,
-    [asks, ...others] = pairs(rest),
-    offers = others.slice(0, names.length),
-    carried = others.slice(names.length);
-  const products = offers.map((key) => dot(asks, key)),
-    scores = products.map((product) => product / divisor);
-  const weights = softmax(scores),
-    mean = [0, 1].map((at) =>
-      dot(
-        weights,
-        carried.map((value) => value[at]),
-      ),
-    );
-  return { asks, offers, carried, products, scores, powers: scores.map(Math.exp), weights, mean };
-}
+const compute = makeCompute(data);
 
 const most = Math.max(...[state.query, ...state.keys, ...state.values].flat().map(Math.abs));
 const reach = 5 * 2 ** Math.max(0, Math.ceil(Math.log2(most / 4.5))),
@@ -152,7 +129,7 @@ function draw() {
   const { weights } = compute(state);
   query.hide(state.simple);
   values.forEach((one) => one.hide(state.simple));
-  glide(state, flatten(state), picture);
+  glide(state, flatten(data, state), picture);
   const best = largest(weights),
     equal = Math.max(...weights) - Math.min(...weights) < 0.005;
   const most = equal
@@ -169,7 +146,7 @@ function draw() {
 }
 
 function picture(numbers) {
-  const { asks, offers, carried, products, scores, powers, weights, mean } = attend(numbers);
+  const { asks, offers, carried, products, scores, powers, weights, mean } = attend(data, numbers);
   first ??= [asks, mean];
   query.draw(asks);
   keys.forEach((one, i) => one.draw(offers[i]));

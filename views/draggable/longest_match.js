@@ -3,23 +3,18 @@
 import { clamp } from "../numbers.js";
 import { add, by } from "../elements.js";
 import { choice, data, explain, figure, glide, keepChoices, say, show, shownBy, steps, typed } from "./figure.js";
-import { findTries, keepPieces, makeSplitter, readVocabulary, SPECIAL } from "./tokenizer.js";
+import { makeSplitter, readVocabulary, SPECIAL } from "./tokenizer.js";
+import { makeCompute } from "./compute/longest_match.js";
 
 explain("Click or tap between two letters to guess the cuts, then play the tries; or type a text of your own.");
 
 const ids = readVocabulary(data.vocabulary),
+  compute = makeCompute(data, ids),
   split = makeSplitter(data.rules),
   SHOWN = 40, // tries, the latest
   CELL = { least: 24, most: 40 }; // pixels of a letter
 const vocabulary = `the vocabulary of ${ids.size.toLocaleString("en")} tokens`;
 const state = { word: "", tries: [], kept: [], guessed: new Set() };
-
-// What is tried of a word, the pieces that are kept of it, and their ids.
-function compute({ word }) {
-  const found = findTries(word, ids, data.rules),
-    kept = word ? keepPieces(word, found) : [];
-  return { tries: found, kept, ids: [...found.map(({ id }) => id), ...kept.map((piece) => ids.get(piece))] };
-}
 
 const box = typed(figure, "Your text", data.text, { rows: 1, most: data.most }, read);
 const words = add(figure, "div", { class: "words" });

@@ -1,8 +1,9 @@
 // A mask, painted cell by cell: which token may see which, and the average of the values that each row may see.
 
-import { dot, format, softmax, sum } from "../numbers.js";
+import { format, sum } from "../numbers.js";
 import { add, onArrows, set } from "../elements.js";
 import { choice, data, explain, figure, keepChoices, nameShown, say, show } from "./figure.js";
+import { compute } from "./compute/mask_painter.js";
 
 explain(
   "Press a cell to close or open it, drag on to paint (with keys: arrows, Space), or change a value and watch " +
@@ -85,12 +86,6 @@ function build(rows) {
     ends.push({ row, old: add(row, "td", { class: "old" }), average: add(row, "td", { class: "average" }) });
     return made;
   });
-}
-
-// All scores are 0, and -infinity where the mask is closed.
-function compute({ open, values }) {
-  const weights = open.map((row) => softmax(row.map((on) => (on ? 0 : -Infinity))));
-  return { weights, averages: weights.map((row) => dot(row, values)) };
 }
 
 function draw() {

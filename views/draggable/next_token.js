@@ -1,7 +1,7 @@
 // A decoder's shares for the next token as pieces of a ruler: temperature, then top-k, then top-p, in transformers'
 // order, and darts.
 
-import { clamp, format, percent, softmax, sum } from "../numbers.js";
+import { clamp, format, percent, sum } from "../numbers.js";
 import { add, by, set } from "../elements.js";
 import {
   data,
@@ -18,6 +18,7 @@ import {
   table,
   widthNow,
 } from "./figure.js";
+import { generator, makeCompute, orderOf } from "./compute/next_token.js";
 
 explain(
   "Drag the red curtain (top-p) or move temperature and top-k, then throw darts; " +
@@ -27,48 +28,9 @@ explain(
 const { logits, names } = data,
   count = logits.length,
   MOST = 1000; // darts
-const order = logits.map((_, i) => i).sort((a, b) => logits[b] - logits[a] || a - b);
+const order = orderOf(logits),
+  compute = makeCompute(data);
 const state = { temperature: 1, k: count, p: 0.8, darts: [], chosen: null };
-
-// From the logits to what can be drawn, and the token that each dart hits: a number from 0 to 1 is a place on the
-// ruler.
-function compute({ temperature, k, p, darts }) {
-  const scaled = logits.map((logit) => logit / temperature),
-    given = softmax(scaled);
-  const least = scaled[order[k - 1]]; // ties with the k-th stay, as in transformers
-  const kept = scaled.map((score) => (score < least ? -Infinity : score)),
-    parts = softmax(kept);
-  // From the least likely up, tokens go as long as all that have gone make up 1 − p at most. One always stays.
-  let gone = 0;
-  for (const i of p === 1 ? [] : order.slice(1).reverse()) {
-    gone += parts[i];
-    if (gone <= 1 - p) kept[i] = -Infinity;
-  }
-  const shares = softmax(kept),
-    drawn = shares.map(() => 0);
-  for (const dart of darts) drawn[hit(shares, dart)]++;
-  return { logits, given, parts, shares, drawn };
-}
-
-// The token in whose piece of the ruler a dart lands.
-function hit(shares, dart) {
-  for (const i of order) {
-    dart -= shares[i];
-    if (dart < 0) return i;
-  }
-  return order[0]; // rounding
-}
-
-// Mulberry32 (Tommy Ettinger 2017, public domain), as bryc wrote it in JavaScript: random numbers from 0 to 1, the same
-// for the same seed.
-function generator(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 // Two rulers of the same length: the model's, cut by the curtain, and below it what is left, which fills it.
 const TOP = 44,

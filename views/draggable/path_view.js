@@ -1,7 +1,7 @@
 // The words of a text as lanes through the layers of an encoder. Where a word goes: how far each vector turns without it,
 // measured. Where a vector comes from: its share of each word's vector in each layer, and a measurement beside that.
 
-import { bandPath, clamp, dot, format, largest, quoted, sum, unpack } from "../numbers.js";
+import { bandPath, clamp, format, largest, quoted } from "../numbers.js";
 import { add, by, fitText, onArrows, set } from "../elements.js";
 import {
   choice,
@@ -16,13 +16,12 @@ import {
   say,
   widthNow,
 } from "./figure.js";
+import { FROM, GOES, makeCompute, reachOf, splitOf } from "./compute/path_view.js";
 
 const { names, layers: L } = data,
   N = names.length;
-const measured = unpack(data.turns, N), // of a word taken away and a layer, the turn of each word
-  split = data.flows && unpack(data.flows, N); // of a layer and a word, what each word gives it
-const GOES = "where it goes (measured)",
-  FROM = "where it comes from (an estimate)";
+const split = splitOf(data),
+  compute = makeCompute(data);
 const state = { mode: GOES, word: data.first };
 let lit = null; // the word that is pointed at
 
@@ -34,39 +33,10 @@ explain(
     "of ALTI); the feed-forward network reads one word and stays in its lane. The hollow bars are the test: how far the " +
     "vector turns without that word. Where the two disagree, believe the test.",
 );
-const turn = (word, layer, other) => measured[word * (L + 1) + layer][other];
 const controls = add(figure, "div", { class: "controls" });
 const modes = split ? choice(controls, "Follow a word:", [GOES, FROM], GOES, (mode) => change({ mode })) : [];
 const drawing = add(figure, "svg", { class: "paths", role: "radiogroup", "aria-label": "the word that is followed" });
 figure.append(by("say"));
-
-// The share of the last vector of `word` that is in each lane at each depth: rows from the embedding on.
-function sharesOf(word) {
-  const rows = [names.map((_, i) => +(i === word))];
-  for (let layer = L - 1; layer >= 0; layer--) {
-    rows.unshift(names.map((_, j) => sum(names.map((_, i) => rows[0][i] * split[layer * N + i][j]))));
-  }
-  return rows;
-}
-
-// The share of each lane at each depth that was `source` at first.
-function reachOf(source) {
-  const rows = [names.map((_, i) => +(i === source))];
-  for (let layer = 0; layer < L; layer++) {
-    rows.push(names.map((_, i) => dot(split[layer * N + i], rows[layer])));
-  }
-  return rows;
-}
-
-// What is drawn: of each depth and lane, a width from 0 to 1.
-function compute({ mode, word }) {
-  const widths =
-    mode === FROM
-      ? sharesOf(word)
-      : Array.from({ length: L + 1 }, (_, layer) => names.map((_, other) => turn(word, layer, other)));
-  const tests = names.map((_, other) => (mode === FROM ? turn(other, L, word) : turn(word, L, other)));
-  return { widths, tests };
-}
 
 // The word, other than that which is followed, with the largest number; a mark only if there is no other word.
 const mostOf = (numbers) =>
@@ -245,7 +215,7 @@ function drawFlow(widths, place) {
   const whole = widths.map((row) => row.map(() => 1));
   draw(widths, whole, "flow");
   if (lit === null) return;
-  const reach = reachOf(lit);
+  const reach = reachOf(split, N, L, lit);
   draw(
     widths.map((row, layer) => row.map((width, i) => width * reach[layer][i])),
     reach,

@@ -1,7 +1,7 @@
 // A query and a key, each turned by its position times an angle: their product depends on the distance only.
 
 import { root } from "../frame.js";
-import { clamp, covered, dot, format, shaft } from "../numbers.js";
+import { clamp, covered, format, shaft } from "../numbers.js";
 import { add, by, letterSize, set } from "../elements.js";
 import {
   advance,
@@ -20,6 +20,7 @@ import {
   table,
   tick,
 } from "./figure.js";
+import { makeCompute, productAt, turn } from "./compute/rotary_turn.js";
 
 explain(
   "Drag a position above or below the line (or use the arrow keys), then tick “move both together”; " +
@@ -54,15 +55,8 @@ const inDegrees = (number) => `${format(number, places())}°`;
 // The angle from key to query at position 0, rounded like the others, and the part of a full turn that an angle leaves.
 const atZero = () => +degrees(between(key.vector, query.vector)).toFixed(places());
 const within = (number) => number - 360 * Math.round(number / 360);
-const turn = ([x, y], by) => [x * Math.cos(by) - y * Math.sin(by), x * Math.sin(by) + y * Math.cos(by)];
 
-// Both arrows, turned by their positions, their product, and that of every distance.
-function compute({ angle, at, vectors }) {
-  const turned = vectors.map((vector, i) => turn(vector, at[i] * angle)),
-    each = Array.from({ length: 2 * N - 1 }, (_, i) => i + 1 - N);
-  return { turned, product: dot(...turned), products: each.map((far) => productAt(far, angle, vectors)) };
-}
-const productAt = (far, angle, vectors) => dot(turn(vectors[0], far * angle), vectors[1]);
+const compute = makeCompute(data);
 const state = () => ({ angle, at: both.map(({ at }) => at), vectors: both.map(({ vector }) => vector) });
 const many = (last, make) => Array.from({ length: last + 1 }, (_, i) => make(i / last, i));
 const line = (parent, stroke, width, d = "") => add(parent, "path", { stroke, "stroke-width": width, d, fill: "none" });

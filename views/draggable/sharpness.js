@@ -18,6 +18,7 @@ import {
   slider,
   widthNow,
 } from "./figure.js";
+import { makeCompute, NUDGE } from "./compute/sharpness.js";
 
 explain(
   "Move the factor, and click or tap a row (or press ↑ and ↓) to nudge its score.",
@@ -26,15 +27,9 @@ explain(
 
 const { names, size } = data,
   state = { at: -0.5, scores: data.scores, nudged: largest(data.scores) }; // `at`: the exponent of D, ÷ √D as in a model
-const NUDGE = 0.5,
-  PERIOD = 1700; // milliseconds from one end of the nudge to the same end
+const PERIOD = 1700; // milliseconds from one end of the nudge to the same end
 
-// The scores times the factor, their softmax, and the nudged weight at both ends of the nudge.
-function compute({ at, scores, nudged }) {
-  const scaled = scores.map((score) => score * size ** at),
-    nudge = (by) => softmax(scaled.map((score, i) => (i === nudged ? score + by : score)));
-  return { scaled, weights: softmax(scaled), ends: [nudge(-NUDGE)[nudged], nudge(NUDGE)[nudged]] };
-}
+const compute = makeCompute(data);
 
 root.classList.add("high");
 

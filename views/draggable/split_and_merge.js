@@ -3,6 +3,7 @@
 import { clamp } from "../numbers.js";
 import { add, onArrows } from "../elements.js";
 import { choice, data, explain, figure, keepChoices, rearrange, say, show, steps } from "./figure.js";
+import { compute, numbersOf, PATHS, placeOf, range } from "./compute/split_and_merge.js";
 
 explain("Play the steps and follow one number (click or tap it, or press the arrow keys); then choose a wrong order.");
 
@@ -13,89 +14,8 @@ const nameOf = (token) => data.names[token] ?? `token ${token}`,
 // A number's three digits are its token, its head and its coordinate in the head, each from 0.
 const digitsOf = (number) => placeOf(number, numbersOf("SAD", sizes));
 
-// The steps: a name, its shape, whether it swaps the first two dimensions, and what readers see.
-const BEGIN = {
-  name: "queries",
-  shape: "SH",
-  tell: () =>
-    "Each row is the query of one token, made from its whole vector: " +
-    `H = A · D = ${sizes.H} numbers. Each blue is the part of one head, ${sizes.D} of them.`,
-};
-const SPLIT = {
-  name: "cut into heads",
-  shape: "SAD",
-  tell: () =>
-    "The view cuts each token's query into " +
-    `${sizes.A} pieces of ${sizes.D}, one per head. No number changes its place in memory.`,
-};
-const SWAP = {
-  name: "heads first",
-  shape: "ASD",
-  swaps: true,
-  tell: () =>
-    "The transpose swaps tokens and " +
-    "heads: now each head has one block, with its own part of every token. Attention works in each block separately.",
-};
-const BACK = {
-  name: "tokens first",
-  shape: "SAD",
-  swaps: true,
-  tell: () => "After attention, a transpose " + "swaps them back: one block per token, with the parts of all heads.",
-};
-const JOIN = {
-  name: "join the heads",
-  shape: "SH",
-  tell: () =>
-    "The reshape writes the parts of all heads " +
-    "side by side: (S, H) again, and every number is where it was at the start.",
-};
-const CUT = {
-  name: "cut in reading order",
-  shape: "ASD",
-  tell: () => "With one head nothing needs to be swapped, " + "so the mistake does no harm. Take two heads.",
-};
-const PATHS = {
-  "the right order": [BEGIN, SPLIT, SWAP, BACK, JOIN],
-  "split without transpose": [BEGIN, CUT, BACK, JOIN],
-  "merge without transpose": [BEGIN, SPLIT, SWAP, JOIN],
-};
-
 const state = { path: Object.keys(PATHS)[0], at: 0, sizes },
   followed = { number: sizes.A * sizes.D + sizes.D }; // token 1, head 1
-const range = (count) => Array.from({ length: count }, (_, i) => i),
-  numbersOf = (shape, sizes) => [...shape].map((letter) => sizes[letter]);
-
-// The numbers of q after so many steps, and those that a right order would give this shape.
-function compute({ path, at, sizes }) {
-  const right = PATHS["the right order"],
-    { shape } = PATHS[path][at];
-  return {
-    numbers: walked(PATHS[path], at, sizes),
-    wanted: walked(
-      right,
-      right.findIndex((step) => step.shape === shape),
-      sizes,
-    ),
-    shape,
-  };
-}
-
-// view and reshape keep the reading order: they only set a new shape.
-function walked(path, last, sizes) {
-  let numbers = range(sizes.S * sizes.H),
-    shape = "SH";
-  for (const next of path.slice(0, last + 1)) {
-    if (next.swaps) numbers = transpose(numbers, numbersOf(shape, sizes));
-    shape = next.shape;
-  }
-  return numbers;
-}
-
-// Swap the first two dimensions of numbers that are given in reading order.
-/** @param {number[]} numbers @param {number[]} shape */
-function transpose(numbers, [a, b, c]) {
-  return range(b).flatMap((j) => range(a).flatMap((i) => range(c).map((k) => numbers[(i * b + j) * c + k])));
-}
 
 choice(add(figure, "div", { class: "controls" }), "Order", Object.keys(PATHS), state.path, (name) => {
   state.path = name;
@@ -135,19 +55,9 @@ function draw() {
   const place = placeOf(numbers.indexOf(followed.number), numbersOf(shape, sizes)).join(", ");
   const misplaced = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
   say(
-    `${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The framed number, ${[token, head, coordinate].join("")}, ` +
+    `${wrong ? `${tellWrong(shape)} ${misplaced}` : tell(sizes)} The framed number, ${[token, head, coordinate].join("")}, ` +
       `belongs to token ${token}, head ${head}, coordinate ${coordinate}; here it is q[${place}].`,
   );
-}
-
-// The indices of a position in reading order.
-function placeOf(at, shape) {
-  const indices = [];
-  for (const size of [...shape].reverse()) {
-    indices.unshift(at % size);
-    at = Math.floor(at / size);
-  }
-  return indices;
 }
 
 function tellWrong(shape) {

@@ -1,18 +1,19 @@
 // A token's first vector: word + position + token type stand on each other, number by number, and LayerNorm moves and
 // stretches the sum.
 
-import { format, sum, unpack } from "../numbers.js";
+import { format, sum } from "../numbers.js";
 import { add, by, set } from "../elements.js";
 import { choice, data, explain, figure, glide, keepChoices, say, shownBy, slider, tick } from "./figure.js";
+import { EPS, makeCompute, spread, tablesOf } from "./compute/sum_and_scale.js";
 
 explain("Choose a word, a position and a token type, then press “LayerNorm”.");
 
 const { names } = data,
-  all = Object.fromEntries(Object.entries(data.tables).map(([key, text]) => [key, unpack(text, data.size)]));
+  all = tablesOf(data),
+  compute = makeCompute(data);
 // Long vectors begin with eight numbers, which can be added up on sight; a button shows the rest.
 const FEW = 8,
   long = data.size > 16,
-  EPS = 1e-12, // BERT's
   KINDS = ["word", "position", "type"];
 const state = {
   size: long ? FEW : data.size,
@@ -22,24 +23,6 @@ const state = {
   trained: false,
   norm: false,
 };
-
-// The three vectors, their sum, and LayerNorm of it.
-function compute({ size, name, at, kind, trained }) {
-  const parts = [all.word[name], all.position[at], all.type[kind]].map((row) => row.slice(0, size)),
-    total = parts[0].map((_, i) => sum(parts.map((part) => part[i])));
-  const [mean, deviation] = spread(total),
-    root = Math.sqrt(deviation ** 2 + EPS);
-  const gamma = total.map((_, i) => (trained ? all.weight[0][i] : 1)),
-    beta = total.map((_, i) => (trained ? all.bias[0][i] : 0));
-  const normed = total.map((number, i) => ((number - mean) / root) * gamma[i] + beta[i]);
-  return { parts, total, mean, deviation, root, gamma, beta, normed, moments: spread(normed) };
-}
-
-function spread(values) {
-  const mean = sum(values) / values.length;
-  // biased, as in LayerNorm
-  return [mean, Math.sqrt(sum(values.map((number) => (number - mean) ** 2)) / values.length)];
-}
 
 const controls = add(figure, "div", { class: "controls" });
 const select = add(add(controls, "label", {}, "word "), "select", { style: "max-width: 180px" });
