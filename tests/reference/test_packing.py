@@ -7,10 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
+from transformers import BertConfig
 
-from tests.helpers import ragged_batch, tiny_tokenizer
+from tests.helpers import TINY, ragged_batch, tiny_tokenizer
 from utils import packing
 from utils.attention import MultiHeadAttention
+from utils.encoder import TransformerEncoder
 from utils.packing import attend_packed, attend_packed_on_gpu, encode_packed
 from utils.search import embed
 from utils.support.comparisons import largest_difference
@@ -126,6 +128,11 @@ def test_one_kernel_gets_the_ends_of_the_texts(monkeypatch):
     found = attend_packed_on_gpu(*parts, 0.0, torch.tensor([0, 4, 5, 10], dtype=torch.int32), 5)
     assert found.shape == wanted.shape
     assert torch.allclose(found, wanted, atol=1e-6)
+
+
+def test_encoder_of_one_layer_is_packed():
+    encoder = TransformerEncoder(BertConfig(**TINY | {"num_hidden_layers": 1}))
+    assert packing.packed_attention(encoder, [4, 2]) is not None
 
 
 def test_encoder_with_another_attention_pads(small):
