@@ -52,7 +52,6 @@ WRONG = r"""
     10.1 | (3, 4) | These are counts. Divide by the
     10.1 | (37.5, 50) | percentages
     10.1 | (0.4, 0.5) | most frequent
-    10.1 | (0.25, 0.5) | most frequent
     10.1 | (3 / 8, 0.25) | nearer than the other
     10.2 | WORST | another head does better
     10.2 | SEVENTH | of the 48 `possessives`
