@@ -1,8 +1,6 @@
 """explorer.html in a real browser: torch's numbers, the tour, the frame, and your own texts with the model."""
 
-import random
 import re
-import shutil
 
 import pytest
 import torch
@@ -11,10 +9,8 @@ from playwright.sync_api import expect
 from explorer import explorer
 from publish.server import serve
 from tests.browser.explorer_page import (
-    BUILT,
     NUMBERS,
     PATIENCE,
-    WINDOW,
     address,
     at_first,
     axe_violations,
@@ -31,10 +27,6 @@ from tests.browser.explorer_page import (
     site,
     states,
 )
-from tests.texts import WORDS, generated_strings, in_words, telling_characters
-from utils.search import embed
-from views.figures import FOLDER, splitting_rules, vocabulary_lines
-from views.scripts import join
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
