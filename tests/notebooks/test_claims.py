@@ -17,7 +17,18 @@ from publish.website import read_for_display
 from tests.helpers import ROOT
 
 NOTEBOOKS = {path.stem.partition("_")[0]: path for path in sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))}
-NOT_YET = {*NOTEBOOKS} - {"00", "01", "05", "07", "10"}  # notebooks that have not been gone through: may only shrink
+NOT_YET = {*NOTEBOOKS} - {
+    "00",
+    "01",
+    "02",
+    "03",
+    "04",
+    "05",
+    "06",
+    "07",
+    "10",
+    "evening",
+}  # notebooks that have not been gone through: may only shrink
 SWEEPING = re.compile(r"\b(every|all|only|always|never|whatever|has to|have to|needs?|because)\b", re.IGNORECASE)
 NOT_PROSE = re.compile(r"^```.*?^```|`[^`\n]*`|\$\$.*?\$\$", re.MULTILINE | re.DOTALL)
 BOLD = re.compile(r"\*\*(\S.*?)\*\*", re.DOTALL)
