@@ -5,6 +5,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from matplotlib import font_manager
 from matplotlib.text import Text
 
 from utils.support.colours import SMALL, WIDTH
@@ -177,3 +178,16 @@ def test_heatmap_frames_squares_and_writes_values_from_a_limit_on(shown):
 def test_heatmap_with_too_few_labels():
     with pytest.raises(ValueError, match=r"shape \(2, 3\), but there are 2 rows, 2 columns"):
         heatmap(torch.zeros(2, 3), ["a", "b"], ["a", "b"])
+
+
+def test_letters_come_from_other_fonts_or_are_reported_once(shown, monkeypatch, capsys, recwarn):
+    """\ue000 is in a font that comes with matplotlib; the letters of Beijing are in none of these."""
+    fonts = [font for font in font_manager.fontManager.ttflist if font.name in ("DejaVu Sans", "STIXNonUnicode")]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
+    for words in (["\ue000", "é"], ["北京", "é"], ["京北", "a"]):
+        heatmap([[0.0, 1.0], [0.25, 0.75]], words, words)
+        shown[-1].canvas.draw()
+    families = {family for text in shown[0].findobj(Text) for family in text.get_family()}
+    assert families == {"DejaVu Sans", "STIXNonUnicode"}
+    assert capsys.readouterr().out.startswith("The fonts of this computer lack 京北: install a font of their script")
+    assert not [warning for warning in recwarn if "missing from" in str(warning.message)]

@@ -4,8 +4,10 @@
 `panels`, or makes a figure as wide as the page and shows it; it returns None.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import cycle
 from textwrap import fill
 from typing import TypedDict, Unpack
@@ -13,10 +15,11 @@ from typing import TypedDict, Unpack
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from matplotlib import colormaps, cycler
+from matplotlib import colormaps, cycler, font_manager
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, get_named_colors_mapping
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from utils.support.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, SMALL, TINTS, TITLE, WIDTH
 
@@ -106,8 +109,41 @@ def axes_of(frame: Frame, height: float) -> Iterator[Axes]:
     if "title" in frame:
         size, weight = (LETTERS, "normal") if given else (TITLE, "bold")
         ax.set_title(fill(plain(frame["title"]), 80), fontsize=size * PIXEL, weight=weight)
+    complete_fonts(ax.figure)
     if given is None:
         plt.show()
+
+
+def complete_fonts(figure) -> None:
+    """Take letters that the font lacks from other fonts of the system, or print in one line what to install."""
+    face, texts = FACE.split('"')[1], figure.findobj(Text)
+    missing = {letter for text in texts for letter in text.get_text() if not letter.isspace()}
+    missing -= letters_of(font_manager.findfont(face))
+    others = []
+    for font in sorted(font_manager.fontManager.ttflist, key=lambda font: (font.weight != 400, font.name)):
+        if missing and (found := missing & letters_of(font.fname)):
+            others.append(font.name)
+            missing -= found
+    for text in texts if others else ():
+        text.set_family([face, *others])
+    if missing:
+        report_missing("".join(sorted(missing)))
+
+
+@cache
+def letters_of(path: str) -> frozenset[str]:
+    """Return the letters of a font, or none of a file that cannot be read, such as one of coloured pictures."""
+    with suppress(RuntimeError, OSError):
+        return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
+    return frozenset()
+
+
+@cache
+def report_missing(letters: str) -> None:
+    """Print once which letters are boxes here, in place of matplotlib's warning for each."""
+    warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    remedy = "install a font of their script, such as Noto Sans (fonts-noto), and restart the kernel"
+    print(f"The fonts of this computer lack {letters}: {remedy}.")
 
 
 def heatmap(
