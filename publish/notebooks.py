@@ -9,8 +9,10 @@ import copy
 import itertools
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
@@ -86,13 +88,28 @@ def execute(path: Path) -> None:
                 for kind in ("text/html", WIDGET):
                     output.get("data", {}).pop(kind, None)
             cell.outputs = [output for output in cell.outputs if output.get("data", True)]
-    save_answers(notebook, path)
+    files = save_answers(notebook, path)
     write_minutes(notebook)
-    save(notebook, path)
+    with uninterrupted():  # the figures of one run belong to the text of the same
+        write_figures(files, path)
+        save(notebook, path)
 
 
-def save_answers(notebook, path: Path) -> None:
-    """Move what the cells with `reveal` print and draw into the boxes after them; a figure becomes a file."""
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the block is done."""
+    waiting = []
+    before = signal.signal(signal.SIGINT, lambda *_: waiting.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
+
+
+def save_answers(notebook, path: Path) -> dict[Path, bytes]:
+    """Move what the cells with `reveal` print and draw into the boxes after them, and return the files of figures."""
     folder, number, files = path.parent / ANSWERS, number_of(path), {}
     for cell, box in answers(notebook.cells):
         names = []
@@ -103,6 +120,12 @@ def save_answers(notebook, path: Path) -> None:
         text = "\n".join([*shown, table(cell.outputs)])
         box.source = BOX.sub(lambda found, text=text: found[1] + SHOWN.format(text), box.source, count=1)
         cell.outputs = []
+    return files
+
+
+def write_figures(files: Mapping[Path, bytes], path: Path) -> None:
+    """Write the figures of a notebook's answers, and remove those of earlier runs."""
+    folder, number = path.parent / ANSWERS, number_of(path)
     for old in set(folder.glob(f"{number}_*.png")) - set(files):
         old.unlink()
     for file, content in files.items():

@@ -72,7 +72,23 @@ def test_a_new_site_keeps_slides(tmp_path):
     with pytest.raises(OSError, match=r"lost\.html"):
         website.replace_site(tmp_path / "site", tmp_path / "new")
     assert not (tmp_path / "site" / "index.html").read_text("utf-8")
-    assert sorted(path.name for path in (tmp_path / "site").rglob("*.*")) == ["03.html", "index.html"]
+    assert sorted(path.name for path in (tmp_path / "site").rglob("*.*")) == [".made.txt", "03.html", "index.html"]
+
+
+def test_a_new_site_keeps_the_files_of_its_user(tmp_path):
+    site, new = tmp_path / "site", tmp_path / "new"
+    for name in ("site/CNAME", "site/old.html", "new/index.html", "new/_static/a.css"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name, "utf-8")
+    website.replace_site(site, new)
+    assert not (site / "old.html").exists()
+    for name in ("robots.txt", "my/page.html", "google123.html"):
+        (site / name).parent.mkdir(exist_ok=True)
+        (site / name).touch()
+    (new / "_static" / "a.css").unlink()
+    website.replace_site(site, new)
+    files = sorted(path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
+    assert files == [".made.txt", "CNAME", "google123.html", "index.html", "my/page.html", "robots.txt"]
 
 
 @pytest.mark.parametrize(("source", "output", "is_run_again"), [
