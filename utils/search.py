@@ -35,9 +35,9 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
     """Return one unit vector per text, (N, H) on the CPU: the normalized mean of its token vectors.
 
     Built in notebook 09, section “Build the search”. Runs in evaluation mode, and truncates texts as the checkpoint
-    does. ValueError for an empty list, an empty text, and an encoder that `encode_packed` refuses.
+    does, with a warning. ValueError for an empty list, an empty text, and an encoder that `encode_packed` refuses.
     """
-    rows, device = model_ids(texts, encoder, tokenizer, sentence_length(encoder)), device_of(encoder)
+    rows, device = model_ids(texts, encoder, tokenizer, sentence_length(encoder), report=True), device_of(encoder)
     vectors = torch.empty(len(rows), encoder.config.hidden_size, device=device)
     with evaluation_mode(encoder):
         fast = with_fast_products(encoder, tokens=sum(map(len, rows)))

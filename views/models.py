@@ -222,6 +222,10 @@ def embedding_count(model: "PreTrainedModel") -> int:
     if "input_ids" in takes(model):
         with suppress(AttributeError, NotImplementedError):
             return model.get_input_embeddings().num_embeddings
+        raise ValueError(
+            f"a {family_of(model)} has no plain table of token embeddings, by which the tokenizer is compared: "
+            "use a model that has one, such as a BERT"
+        )
     raise ValueError(
         f"a {family_of(model)} reads no token ids (its input is {model.main_input_name}): for an image model, pass "
         "its pixel_values instead of the text"

@@ -99,6 +99,7 @@ def test_weights_that_differ_from_softmax_raise(tokenizer, monkeypatch):
     [
         ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 positions for 8 × 8 tokens"),
         ("fnet", ENCODER, "a fnet returns no attention weights"),
+        ("canine", ENCODER, "a canine has no plain table of token embeddings"),
         ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no token ids .* pass its pixel_values"),
     ],
 )

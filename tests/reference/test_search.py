@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+import warnings
 
 import pytest
 import torch
@@ -236,3 +237,13 @@ def test_pooling_is_fetched_from_the_hub():
     files += ["adapter_config.json", "added_tokens.json"]  # which are refused, and not passed over
     others = ["pytorch_model.bin", "onnx/model.onnx", "openvino/openvino_model.xml"]
     assert [*filter_repo_objects([*files, *others], allow_patterns=DOWNLOADED_FILES)] == files
+
+
+def test_embed_reports_how_many_texts_are_cut(encoder, tokenizer):
+    texts = ["a " * 254, "b " * 255, "c " * 900]
+    with pytest.warns(UserWarning, match="2 of 3 texts have more than 256 tokens"):
+        vectors = embed(iter(texts), encoder, tokenizer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parts = embed([texts[0], "b " * 254, "c " * 254], encoder, tokenizer)
+    torch.testing.assert_close(vectors, parts, atol=1e-5, rtol=0)

@@ -1,6 +1,7 @@
 """Turn texts into ids and padded batches of similar length. Used from 08 on."""
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from threading import RLock
@@ -46,17 +47,25 @@ def token_ids(texts: Texts, tokenizer, max_length: int) -> list[list[int]]:
     return [PairIds(ids, segments.count(0)) for ids, segments in rows]
 
 
-def model_ids(texts: Texts, model: nn.Module, tokenizer, max_length: int | None = None) -> list[list[int]]:
+def model_ids(
+    texts: Texts, model: nn.Module, tokenizer, max_length: int | None = None, *, report: bool = False
+) -> list[list[int]]:
     """Return each text or pair as ids, cut to `max_length` and to the number of positions of the model.
 
-    ValueError for a `max_length` without room for a word, for a tokenizer of another model, and for pairs that the
-    model cannot tell apart.
+    With `report`, a warning says how many texts were cut. ValueError for a `max_length` without room for a word, for a
+    tokenizer of another model, and for pairs that the model cannot tell apart.
     """
+    texts = as_list("texts", texts)
     check_tokenizer(tokenizer, model.config.vocab_size)
     positions = model.config.max_position_embeddings
     max_length = positions if max_length is None else max_length
     check_max_length(max_length, special=2, text=1)
-    rows = token_ids(texts, tokenizer, min(max_length, positions))
+    limit = min(max_length, positions)
+    rows = token_ids(texts, tokenizer, limit)
+    full = (text for text, row in zip(texts, rows, strict=True) if report and len(row) == limit)
+    if cut := sum(len(tokenizer.encode(text)) > limit for text in full):
+        message = f"{cut} of {len(texts)} texts have more than {limit} tokens, and the rest of them is not read"
+        warnings.warn(f"{message}: split these texts", stacklevel=4)
     if isinstance(rows[0], PairIds) and model.config.type_vocab_size < 2:
         raise ValueError("pairs of texts need two segments, but type_vocab_size=1: use a checkpoint that has both")
     return rows

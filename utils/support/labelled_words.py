@@ -89,7 +89,7 @@ def word_texts(path: Path) -> tuple[list[WordText], str]:
     if holds_json(path):
         raise ValueError("it contains JSON")
     with path.open(encoding="utf-8-sig") as file:
-        lines = list(file)
+        lines = [line.lstrip("\ufeff") for line in file]  # the marks of files that were joined
     sample = [line for line in lines[:5000] if not line.startswith("#")]
     splits = {mark: sum(len(row) > 1 for _, row in split_rows(sample, mark)) for mark in MARKS}
     mark = max(splits, key=splits.get)

@@ -27,7 +27,23 @@ PRINTED = re.compile(r"""b(['"]).*\1|[\[({]\s*(?:b?['"]|-?\d).*[\])}]|[\w.]+\([^
 
 # what files that hold no plain text begin with, and the remedy
 SIGNATURES = {
-    b"\x1f\x8b": "is compressed by gzip: unpack it",
+    **{
+        beginning: f"is compressed by {program}: unpack it"
+        for program, beginning in {
+            "gzip": b"\x1f\x8b",
+            "bzip2": b"BZh",
+            "xz": b"\xfd7zXZ",
+            "zstd": b"\x28\xb5\x2f\xfd",
+            "7-Zip": b"7z\xbc\xaf\x27\x1c",
+            "RAR": b"Rar!",
+            "LZ4": b"\x04\x22\x4d\x18",
+        }.items()
+    },
+    b"\xd0\xcf\x11\xe0": "is a document of an older Office: save it as CSV, UTF-8",
+    b"SQLite f": "is a database of SQLite: export its table as CSV, UTF-8",
+    **dict.fromkeys(
+        (b"\x89HDF", b"\x93NUMPY", b"\x80\x04\x95", b"\x80\x05\x95"), "holds data of a program: save its table as CSV"
+    ),
     b"PK\x03\x04": "is a workbook or a ZIP file: save it as CSV, UTF-8",
     **dict.fromkeys(
         (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"),
@@ -105,6 +121,7 @@ def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame
         ) from error
     except ValueError as error:  # such as a UnicodeDecodeError
         raise ValueError(f"{file} cannot be read ({error}): {remedy}") from error
+    table.isetitem(0, table[0].str.lstrip("\ufeff"))  # the marks of files that were joined
     table.columns = table.iloc[0].str.strip()
     check_columns(file, table, columns, remedy)
     check_header_once(file, table.iloc[1:], columns)
@@ -302,4 +319,4 @@ def text_lines(path: Path) -> Iterator[str]:
                 raise ValueError(f"{path} cannot be read (line {number}: {error}): save it as UTF-8") from error
             if "\0" in text:
                 raise ValueError(f"{path} has a NUL byte in line {number}, as UTF-16 has: save it as UTF-8")
-            yield text.strip()
+            yield text.lstrip("\ufeff").strip()  # the mark of another file that was joined

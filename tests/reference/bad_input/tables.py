@@ -123,6 +123,10 @@ GOOD_TEXTS = each(
 OTHER_FORMATS = (
     ("a workbook", b"PK\3\4\xff", "is a workbook or a ZIP file: save it as CSV, UTF-8"),
     ("a compressed file", b"\x1f\x8b\xff", "is compressed by gzip: unpack it"),
+    ("a file compressed by zstd", b"\x28\xb5\x2f\xfd", "is compressed by zstd: unpack it"),
+    ("an archive of 7-Zip", b"7z\xbc\xaf\x27\x1c", "is compressed by 7-Zip: unpack it"),
+    ("an old workbook", b"\xd0\xcf\x11\xe0", "is a document of an older Office: save it as CSV, UTF-8"),
+    ("a pickle", b"\x80\x04\x95", "holds data of a program: save its table as CSV"),
     *(
         (
             f"{name}",
@@ -150,6 +154,7 @@ TEXTS_FILE = [
     Good("an index in front", texts_of("own.csv", ",text,label\n" + "".join(f"0,{a},{b}\n" for a, b in TEXT_ROWS))),
     Good("\\r as the end of a row", texts_of("own.csv", "text,label\r" + "".join(f"{a},{b}\r" for a, b in TEXT_ROWS))),
     Good("JSON Lines", texts_of("own.jsonl", json_lines())),
+    Good("marks of joined files", texts_of("own.csv", "\ufeff" + GOOD_ROWS.replace("d,no", "\ufeffd,no"))),
     *(
         Bad(
             f"a header in the middle: {header}",
@@ -436,4 +441,5 @@ WORDS_FILE = [
         labelled(GOOD_WORDS.replace("name", "B-name") + "EU,B-ORG\nEU,B-ORG\n", more("EU", "EU")),
     ),
     Good("the word text, whose label other words have, too", labelled(GOOD_WORDS + "text,name\n", more("text"))),
+    Good("marks of joined files", labelled("\ufeff" + GOOD_WORDS.replace("\nMo", "\n\ufeffMo"))),
 ]
