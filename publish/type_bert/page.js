@@ -292,7 +292,7 @@ function list() {
     hash = `#${new URLSearchParams(mine)}`;
   by("link").textContent = `${count} of ${ORDER.length} lines are yours`;
   by("link").href = hash;
-  if (count) history.replaceState(null, "", hash);
+  if (count || isReady) history.replaceState(null, "", hash); // before that, it may hold the lines of a link
   const later = ORDER.slice(ORDER.indexOf(gap) + 1), // the first part after this one, then those before it
     next = [...later, ...ORDER].find((name) => name !== gap && !(name in mine));
   by("next").textContent = next ? `Next: ${next}` : "";

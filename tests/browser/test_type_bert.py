@@ -67,6 +67,9 @@ def test_the_visit_by_keyboard(page, address, encoder, tokenizer):
     page.goto(link)
     expect(page.locator("#link")).to_have_text("1 of 8 lines are yours", timeout=PATIENCE)
     assert page.locator("#body").input_value() == LINE
+    page.locator("#ours").press("Enter")
+    expect(page.locator("#link")).to_have_text("0 of 8 lines are yours", timeout=PATIENCE)
+    assert page.evaluate("location.hash") == ""  # a reload does not make it the reader's again
     assert page.heard == []
 
 
