@@ -1,7 +1,8 @@
 """Grade the hand-ins of a class: `python -m exercises grade notebooks/03_self_attention.ipynb handed_in/*.ipynb`.
 
 Each hand-in runs in its own process: the cells of the original notebook, with the student's exercise cells in place.
-`python -m exercises hint 3.2 notebooks/03_self_attention.ipynb` gives the hint that `check` would give.
+`python -m exercises hint 3.2 notebooks/03_self_attention.ipynb` gives the hint that `check` would give, with the same
+limits.
 `python -m exercises diagnose out.npy` names the bug in a BERT from its numbers.
 """
 
@@ -54,7 +55,7 @@ def read_options() -> argparse.Namespace:
     asked = commands.add_parser("hint", help="print the hint for one answer")
     asked.add_argument("number", help="the exercise, such as 3.2")
     asked.add_argument("file", type=Path, help="a notebook, or a Python file that defines the answer")
-    asked.add_argument("--again", action="store_true", help="print the second, more detailed hint")
+    asked.add_argument("--again", action="store_true", help="print the second, more detailed hint, if there is one")
     numbers = commands.add_parser("diagnose", help="name the bug in a BERT from its numbers (1 unless it is right)")
     source = numbers.add_mutually_exclusive_group(required=True)
     source.add_argument("file", type=Path, nargs="?", help="what the BERT returned for the probe: .npy or .json")

@@ -56,7 +56,7 @@ def missing_name(failure: Failure, found: re.Match) -> str:
     if callable(getattr(torch, name, None)):
         number = f", or math.{name} for a number" * hasattr(math, name)
         return f"Do you mean the function of torch? Write torch.{name}{number}."
-    listed = ", ".join([each for each in known if each.isidentifier()][:MOST])
+    listed = ", ".join([each for each in known if each.isidentifier() and each[0] != "_"][:MOST])
     return "Check its spelling, or give it a value first." + f" The names here are {listed}." * bool(listed)
 
 
@@ -143,6 +143,7 @@ REMEDIES: tuple[tuple[type | tuple, str, Advice], ...] = (  # kinds of error, wo
         r"torch\.return_types\.(max|min|median|sort|topk)",
         r"\1 with a dim returns a pair, (values, indices). Add .values.",
     ),
+    (EOFError, r"reading a line", "input() gets no answer here. Write the value into your code."),
     (NameError, r"^name '(\w+)' is not defined", missing_name),
     ((TypeError, AttributeError), r"NoneType|(?:masked_fill|where)\(\) received [\s\S]* got \(bool,", no_value),
     (AttributeError, r"'([\w.]+)' (?:object )?has no attribute '(\w+)'", missing_attribute),

@@ -1,17 +1,17 @@
 """Give the hint that `check` would give for an answer in a file: `python -m exercises hint 3.2 FILE`.
 
-The file is a notebook, or a Python file with the answer's definition. Nothing is saved, and only what the answer needs
-is run, with your permissions.
+The file is a notebook, or a Python file with the answer's definition. It runs as in grading, in a process of its own
+with the same limits, and nothing is saved.
 """
 
-import os
+import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from IPython.core.interactiveshell import InteractiveShell
-
-from exercises import collect_answers, find_check
+from exercises import find_check
 from exercises.grading import cells
-from exercises.grading.child import check_words, run_cell
+from exercises.grading.process import Grader, apart
+from exercises.grading.report import Row
 
 
 def find_original(number: str) -> Path:
@@ -21,10 +21,10 @@ def find_original(number: str) -> Path:
 
 def read_answers(path: Path, exercise: cells.Cell) -> list[cells.Cell]:
     """Return the code cells of a file; a Python file is one cell, with a call of `check` added if it has none."""
+    if not path.exists():
+        raise ValueError(f"there is no file {path}")
     if path.suffix == ".ipynb":
         return cells.read_cells(path)
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}")
     try:
         source = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -34,25 +34,27 @@ def read_answers(path: Path, exercise: cells.Cell) -> list[cells.Cell]:
     return [cells.Cell(exercise.id, source)]
 
 
-def hint(number: str, path: Path, again: bool = False) -> str:
+def write_notebook(path: Path, written: list[cells.Cell]) -> Path:
+    """Write code cells as a notebook, and return its path."""
+    code = [{"cell_type": "code", "id": cell.id, "source": cell.source} for cell in written]
+    path.write_text(json.dumps({"cells": code}), "utf-8")
+    return path
+
+
+def hint(number: str, path: Path, again: bool = False, **limits: float) -> str:
     """Return the verdict on the answer to an exercise in a file; `again` for the more detailed of its hints.
 
     ValueError for an unknown exercise, a file that cannot be read, and one without a cell that checks the exercise.
     """
     find_check(number)
-    given = cells.read_cells(find_original(number))
-    exercise = next(cell for cell in given if cell.number == number)
-    written = read_answers(path, exercise)
-    found = {cell.number: cells.find_answer(cell, written) for cell in given if cell.number}
-    answers = {each: cell for each, cell in found.items() if cell}
-    if number not in answers:
+    original = find_original(number)
+    given = {cell.number: cell for cell in cells.read_cells(original) if cell.number}
+    written = read_answers(path, given[number])
+    if cells.find_answer(given[number], written) is None:
         raise ValueError(f'{path} has no answer to exercise {number}: no cell calls check("{number}", …)')
-    os.environ |= {"MINE": "off", "MPLBACKEND": "agg"}
-    shell, error = InteractiveShell.instance(), None
-    shell.reset(new_session=False)  # nothing of an earlier call
-    with collect_answers() as answered:
-        for _, cell in cells.steps_to_run(given, written, answers):
-            error = run_cell(shell, cell, answered)
-            if cell is answers[number]:
-                break
-        return f"Exercise {number}: {check_words(number, answered, error, tries=int(again))}"
+    wanted = [*given][: [*given].index(number) + 1]  # what it needs comes before it
+    row = Row("", dict.fromkeys(wanted, ("not graded", "")))
+    with TemporaryDirectory() as folder, apart():
+        hand_in = write_notebook(Path(folder) / "answer.ipynb", written)
+        Grader(original, again=again, **limits).grade(row, hand_in, [*given.keys() - wanted])
+    return f"Exercise {number}: {row.verdicts[number][1]}"

@@ -5,20 +5,15 @@ for containers.
 """
 
 import contextlib
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from unittest import mock
 
 from tqdm.auto import tqdm
 
 from exercises.grading.cells import published
-from exercises.grading.process import Grader, end_orphans
+from exercises.grading.process import Grader, apart
 from exercises.grading.report import LMS_NAMES, Row, compare_rows, find_id, note_shared_ids, row_names
-
-QUIET = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
-QUIET |= {"DEVICE": "cpu", "CUDA_VISIBLE_DEVICES": "", "MINE": "off"}  # processes share the cores and show nothing
 
 
 def grade(
@@ -46,7 +41,7 @@ def grade(
     note_shared_ids(list(rows.values()))
     save(list(rows.values()))  # fails now, rather than after minutes, if the files cannot be written
     shown = published(original)
-    with mock.patch.dict(os.environ, QUIET), end_orphans(), ThreadPoolExecutor(processes) as pool:
+    with apart(), ThreadPoolExecutor(processes) as pool:
         futures = [pool.submit(grader.grade, row, hand_ins[name]) for name, row in rows.items()]
         try:
             for future in tqdm(as_completed(futures), total=len(rows), unit="hand-in"):

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import symtable
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -148,29 +148,34 @@ def steps_to_run(original: Sequence[Cell], handed_in: Sequence[Cell], answers: d
 
 
 def fingerprints(source: str, stub: str = "") -> set[str]:
-    """Return a hash of each longer function and method, which does not depend on comments and names of variables.
+    """Return a hash of each longer function and class, which does not depend on comments and names of variables.
 
-    Only lines that the stub does not hold count.
+    A class is compared as a whole, because an exercise may dictate one of its methods. Only lines that the stub does
+    not hold count.
     """
     with contextlib.suppress(Exception):  # such as RecursionError for a sum of thousands of terms
         lines, given = source.splitlines(), {line.strip() for line in stub.splitlines()}
-        functions = set(inner_code(compile(source, "cell", "exec", optimize=2)))  # 2: without docstrings
-        own = {code: {number for *_, number in code.co_lines() if number} - {code.co_firstlineno} for code in functions}
-        written = {code: {lines[number - 1].strip() for number in own[code]} - given for code in functions}
-        return {hash_of(code) for code in functions if len(written[code]) >= MIN_LINES}
+        found = inner_code(compile(source, "cell", "exec", optimize=2))  # 2: without docstrings
+        written = {code: {lines[number - 1].strip() for number in line_numbers(code)} - given for code in found}
+        return {hash_of(code) for code in found if len(written[code]) >= MIN_LINES}
     return set()
 
 
-def inner_code(code: CodeType) -> Iterator[CodeType]:
-    """Yield the code of all functions and methods in a module's or function's code."""
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield constant
-            yield from inner_code(constant)
+def inner_code(code: CodeType) -> list[CodeType]:
+    """Return the code of the functions and classes in a module, or of the methods in a class."""
+    return [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+
+
+def line_numbers(code: CodeType) -> set[int]:
+    """Return the lines below the first one of a function, or of each method of a class."""
+    own = {number for *_, number in code.co_lines() if number} - {code.co_firstlineno}
+    return own.union(*map(line_numbers, inner_code(code)))
 
 
 def hash_of(code: CodeType) -> str:
-    """Return a hash of what a function does."""
+    """Return a hash of what a function does, or the methods of a class."""
+    if "__qualname__" in code.co_names:  # a class: its own code holds its name and line
+        return " ".join(sorted(map(hash_of, inner_code(code))))
     pairs = [code.co_code[at : at + 2] for at in range(0, len(code.co_code), 2)]
     pairs = [pair for pair in pairs if pair[0] != dis.opmap["NOP"]]  # of a docstring
     constants = [hash_of(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]

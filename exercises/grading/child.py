@@ -22,7 +22,7 @@ PR_SET_CHILD_SUBREAPER = 36  # of Linux's prctl
 MAX_BYTES = 200_000_000  # the largest file that a hand-in may write
 
 
-def work(original: Path, hand_in: Path, without: list[str], results: Path) -> None:
+def work(original: Path, hand_in: Path, without: list[str], again: bool, results: Path) -> None:
     """Grade a hand-in without some exercises, in its own folder; `results` gets a line of JSON for each message.
 
     Where the system can fork, the student's code runs in a child of this process, because it may kill its parent.
@@ -56,7 +56,7 @@ def work(original: Path, hand_in: Path, without: list[str], results: Path) -> No
 
     try:
         send("begins", "")
-        judge(original, hand_in, without, send)
+        judge(original, hand_in, without, again, send)
         send("ends", "")
     except BaseException as error:
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
@@ -80,8 +80,11 @@ def end_all(processes: Sequence[psutil.Process]) -> None:
     psutil.wait_procs(processes, timeout=5)
 
 
-def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> None:
-    """Run the original's cells with a student's answers in place, and send the verdict of each check."""
+def judge(original: Path, hand_in: Path, without: list[str], again: bool, send: Callable) -> None:
+    """Run the original's cells with a student's answers in place, and send the verdict of each check.
+
+    `again` is for the second, more detailed hint of each.
+    """
     given, handed_in = cells.read_cells(original), cells.read_cells(hand_in)
     asked = {cell.number: cell for cell in given if cell.number}
     checked = [number for cell in handed_in for number in cells.CHECK.findall(cell.source)]
@@ -102,7 +105,7 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
             if cell is answers.get(number):
                 answer, looks = answered.get(number), cells.fingerprints(source, asked[number].source)
                 reference = framework.reference_name(answer) if callable(answer) else ""
-                verdicts[number] = check_words(number, answered, error)
+                verdicts[number] = check_words(number, answered, error, again)
                 send("judged", number, verdicts[number][:MAX_WORDS], sorted(looks), reference)
             elif error and cell in given:
                 send("remark", f"a cell of the original notebook raised {type(error).__name__}: {error}"[:MAX_WORDS])
@@ -148,11 +151,14 @@ def published_answers(original: Path) -> dict[str, Callable]:
     return {number: answer for number, answer in found.items() if callable(answer)}
 
 
-def check_words(number: str, answered: dict, error: BaseException | None, tries: int = 0) -> str:
-    """Return the verdict on an answer after some earlier tries, or why there is none."""
+def check_words(number: str, answered: dict, error: BaseException | None, again: bool = False) -> str:
+    """Return the verdict on an answer, with its second hint or that there is none, or why there is no verdict."""
     if number in answered:
+        check, answer = exercises.find_check(number), answered[number]
         try:
-            return framework.verdict(exercises.find_check(number), answered[number], tries=tries)
+            first = framework.verdict(check, answer)
+            words = framework.verdict(check, answer, tries=1) if again else first
+            return words + " There is no second hint." * (again and words == first != framework.CORRECT)
         except BaseException as raised:  # such as SystemExit
             return framework.describe_error(raised)
     if error is None:

@@ -8,11 +8,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
+from unittest import mock
 
 import psutil
 
@@ -21,6 +22,8 @@ from exercises.grading import cells
 from exercises.grading.child import MAX_WORDS, adopt_orphans, end_all, work
 from exercises.grading.report import Row
 
+QUIET = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
+QUIET |= {"DEVICE": "cpu", "CUDA_VISIBLE_DEVICES": "", "MINE": "off"}  # processes share the cores and show nothing
 START_UP = 300  # seconds for the imports of a process, on a busy machine
 MAX_RESULTS = 2**20  # bytes read from the messages of a process
 PRELOADED = ["exercises.grading.child", "exercises.parts", "utils.support.plots", "views"]
@@ -28,10 +31,13 @@ PRELOADED += ["transformers.models.bert.modeling_bert"]
 
 
 class Grader:
-    """Grade hand-ins of one notebook, with seconds for each cell, and gigabytes of memory for each hand-in."""
+    """Grade hand-ins of one notebook, with seconds for each cell, and gigabytes of memory for each hand-in.
 
-    def __init__(self, original: Path, seconds: float = 60, gigabytes: float = 4):
-        self.original, self.seconds, self.gigabytes = original.resolve(), seconds, gigabytes
+    Verdicts have the first hint, or `again` the second.
+    """
+
+    def __init__(self, original: Path, seconds: float = 60, gigabytes: float = 4, again: bool = False):
+        self.original, self.seconds, self.gigabytes, self.again = original.resolve(), seconds, gigabytes, again
         self.exercises = [cell.number for cell in cells.read_cells(original) if cell.number]
         if not self.exercises:
             raise ValueError(f'{original} has no exercises: no cell calls check("3.1", …)')
@@ -43,9 +49,9 @@ class Grader:
         if sys.platform == "linux":
             self.context.set_forkserver_preload(PRELOADED)
 
-    def grade(self, row: Row, path: Path) -> Row:
+    def grade(self, row: Row, path: Path, without: Sequence[str] = ()) -> Row:
         """Grade one hand-in; an exercise that ends its process is left out, and the others are run again."""
-        without = []
+        without = [*without]
         try:
             while not self.stopping.is_set():
                 messages, stopped = self.run(path.resolve(), without)
@@ -77,7 +83,7 @@ class Grader:
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             results = Path(folder) / "results"
             with results.open("w+b") as file:  # stays open, because a hand-in may replace it
-                process = self.context.Process(target=work, args=(self.original, path, without, results))
+                process = self.context.Process(target=work, args=(self.original, path, without, self.again, results))
                 process.start()
                 try:
                     stopped = self.wait(process, file)
@@ -128,6 +134,13 @@ def end(process: BaseProcess) -> None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
     process.join()
+
+
+@contextlib.contextmanager
+def apart() -> Iterator[None]:
+    """Keep screen, GPU and network from hand-ins; on Linux, end what they leave behind, such as an orphan."""
+    with mock.patch.dict(os.environ, QUIET), end_orphans():
+        yield
 
 
 @contextlib.contextmanager
