@@ -3,15 +3,18 @@
     python -m publish.variants paper "a secret of yours" students.txt > questions.md
 
 `paper` has four short questions for each name in the file, `written` five to answer at home, and `defence` two changes
-of parts for each, for the lecturer only. `exam` prints two versions of a written exam, and needs no names. With the
-same secret, a name always gets the same numbers, so a lost page can be printed again; without it, no student can
-compute them, or their answers, beforehand.
+of parts for each, for the lecturer only. `exam` prints two versions of a written exam on units 1 to 11, and needs no
+names. With the same secret, a name always gets the same numbers, so a lost page can be printed again; without it, no
+student can compute them, or their answers, beforehand.
 """
 
 import argparse
+import hashlib
 import math
 import sys
 import tomllib
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -20,12 +23,18 @@ from random import Random
 from utils.support.command_line import Parser
 from utils.tokenization import WordPieceTokenizer
 
-MIN_SECRET = 12  # characters, so that nobody finds the secret by trial from a page
+MIN_SECRET = 12  # characters; and scrypt makes a guess slow, so that nobody finds the secret by trial from a page
 TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 TOKENS = ("the", "cat", "saw", "it", ".", "[SEP]")  # of the figure
+RULES = {  # of a head, by the row: which column
+    "the token before": lambda row: max(row - 1, 0),
+    "the token after": lambda row: min(row + 1, len(TOKENS) - 1),
+    "the token itself": lambda row: row,
+    "the last token": lambda row: len(TOKENS) - 1,
+}
 SYLLABLES = ("mo", "ta", "ki", "ru", "le", "so")
-PAPER = ("shapes", "embeddings", "interval", "packing")
-EXAM = tuple(name for name in TEXTS["questions"] if name not in ("interval", "packing"))
+PAPER = ("embeddings", "interval", "perplexity", "baseline")
+EXAM = tuple(name for name in TEXTS["questions"] if name not in PAPER)
 
 
 def different(draw: Random, letters: str, values: Sequence[int]) -> dict[str, int]:
@@ -37,19 +46,61 @@ def draw_pieces(draw: Random) -> dict[str, str]:
     """Return a vocabulary, a word of three syllables in which a longer token leads nowhere, and another word."""
     a, b, c = draw.sample(SYLLABLES, 3)
     vocab = sorted([a, a + b, f"##{b}", f"##{c}", f"##{b}{c[0]}", f"##{c[1]}"])
-    return {"vocab": ", ".join(vocab), "word": a + b + c, "other": a + c + b[0]}
+    other = draw.choice((a + c + b[0], a + c + b, a + c[1] + b, b + a))  # two of four are cut
+    return {"vocab": ", ".join(vocab), "word": a + b + c, "other": other}
+
+
+MASKS = {  # and the first and the last output that can change with the token at position p
+    "no mask": lambda last, p, r: (0, last),
+    "a causal mask": lambda last, p, r: (p, last),
+    "a causal mask that is transposed by mistake": lambda last, p, r: (0, p),
+    "a window, in which each token sees itself and {r} on either side": lambda last, p, r: (p - r, p + r),
+    "a window of {r} on either side, in two layers": lambda last, p, r: (max(0, p - 2 * r), min(last, p + 2 * r)),
+    "a mask that hides position {p} from all": lambda last, p, r: (p, p),  # whose own query changes
+}
+
+
+def draw_mask(draw: Random) -> dict[str, int | str]:
+    """Return a position, three kinds of mask, and which outputs can change."""
+    numbers = {"last": draw.randint(8, 12), "p": draw.randint(3, 5), "r": draw.choice((1, 2))}
+    masks = draw.sample([*MASKS], 3)
+    ranges = [MASKS[mask](**numbers) for mask in masks]
+    answer = "; ".join(f"{low} to {high}" if low < high else f"{low} only" for low, high in ranges)
+    named = dict(zip(("first", "second", "third"), [mask.format(**numbers) for mask in masks], strict=True))
+    return numbers | named | {"answer": answer}
 
 
 def draw_figure(draw: Random) -> dict[str, str]:
-    """Return a table of attention weights of a head that looks at the token before, but for one row."""
-    odd, target, size = draw.choice((3, 4)), draw.choice((0, 1)), len(TOKENS)
+    """Return a table of attention weights of a head that follows a rule, but for one row."""
+    rule, odd, size = draw.choice([*RULES]), draw.choice((2, 3)), len(TOKENS)
+    target = draw.choice([column for column in range(size) if column != RULES[rule](odd)])
     lines = [f"| from ↓ to → | {' | '.join(TOKENS)} |", f"|---|{'---:|' * size}"]
+    sums = Counter()
     for row, token in enumerate(TOKENS):
         shares = [draw.randint(2, 6) for _ in TOKENS]
-        best = target if row == odd else max(row - 1, 0)
-        shares[best] += 100 - sum(shares)
+        shares[target if row == odd else RULES[rule](row)] += 100 - sum(shares)
+        sums += Counter(dict(enumerate(shares)))
         lines.append(f"| **{token}** | {' | '.join(f'{share / 100:.2f}' for share in shares)} |")
-    return {"figure": "\n".join(lines), "odd": TOKENS[odd], "target": TOKENS[target]}
+    asked = draw.randrange(size)
+    found = {"odd": TOKENS[odd], "target": TOKENS[target], "sum": f"{sums[asked] / 100:.2f}"}
+    return {"figure": "\n".join(lines), "case": rule, "asked": TOKENS[asked]} | found
+
+
+def draw_search(draw: Random) -> dict[str, str]:
+    """Return a query and three texts as vectors, whose order by dot product may differ from that by cosine."""
+    query = draw.choice([(3, 4), (4, 3)])
+    texts = draw.sample([(3, 4), (4, 3), (6, 8), (5, 12), (12, 5), (8, 15), (15, 8), (1, 0), (0, 2)], 3)
+    dots = [query[0] * x + query[1] * y for x, y in texts]
+    cosines = [dot / (5 * math.hypot(*text)) for dot, text in zip(dots, texts, strict=True)]
+    if len(set(dots)) < 3 or len({round(cosine, 9) for cosine in cosines}) < 3:
+        return draw_search(draw)
+    found = {"dots": order(dots), "cosines": order(cosines), "best": f"{max(cosines):.2f}"}
+    return {"query": str(query), "texts": ", ".join(map(str, texts))} | found
+
+
+def order(values: Sequence[float]) -> str:
+    """Return the numbers of texts from the largest value to the smallest."""
+    return ", ".join(str(index + 1) for index in sorted(range(len(values)), key=lambda index: -values[index]))
 
 
 def from_pool(pool: str) -> Callable[[Random], dict]:
@@ -58,10 +109,22 @@ def from_pool(pool: str) -> Callable[[Random], dict]:
     def draw_entry(draw: Random) -> dict:
         n = draw.randint(20, 60)
         numbers = {"n": n, "a": round(n * draw.uniform(0.8, 0.95))}
-        asked, good = draw.choice(list(TEXTS[pool].items()))
-        return {"asked": asked.format(**numbers), "good": good.format(**numbers)}
+        case, good = draw.choice(list(TEXTS[pool].items()))
+        return {"asked": case.format(**numbers), "good": good.format(**numbers), "case": case}
 
     return draw_entry
+
+
+def draw_norm(draw: Random) -> dict[str, int]:
+    """Return equal numbers and another one, which is above or below them: n - 1 has a whole root."""
+    return {"n": draw.choice((2, 5, 10)), "m": draw.randint(3, 9), "s": draw.choice((-2, -1, 1, 2))} | different(
+        draw, "gb", range(2, 7)
+    )
+
+
+def draw_luck(draw: Random) -> dict[str, int]:
+    """Return how many sentences only a head, and only a rule, gets right: sometimes few are enough."""
+    return {"n": draw.randint(60, 90), "k": draw.randint(5, 9), "j": draw.randint(0, 2)}
 
 
 DRAWS = {  # of numbers, by question
@@ -70,24 +133,25 @@ DRAWS = {  # of numbers, by question
         {"V": 1000 * draw.randint(5, 40), "P": 128 * draw.randint(1, 4)} | {"H": draw.choice((64, 128))}
     ),
     "interval": lambda draw: {"percent": draw.randint(70, 95), "points": draw.randint(1, 4)},
-    "packing": lambda draw: different(draw, "klm", range(4, 20)),
     "weights": lambda draw: different(draw, "abcd", range(1, 9)) | different(draw, "wxyz", range(1, 10)),
-    "mask": lambda draw: {"last": draw.randint(6, 12), "p": draw.randint(2, 4)},
-    "norm": lambda draw: {"m": draw.randint(7, 9), "s": draw.randint(2, 6)} | different(draw, "gb", range(2, 6)),
-    "layer": lambda draw: {"H": (H := draw.choice((64, 96, 128, 192))), "A": H // 16, "I": draw.choice((2, 3, 4)) * H},
+    "mask": draw_mask,
+    "norm": draw_norm,
+    "layer": lambda draw: (
+        {"A": draw.choice((4, 6, 8)), "D": 16, "F": draw.choice((2, 3, 4))} | {"case": draw.choice([*LAYERS])}
+    ),
     "pieces": draw_pieces,
     "perplexity": lambda draw: {"i": draw.randint(1, 3), "j": draw.randint(4, 5), "k": draw.randint(6, 9)},
-    "names": lambda draw: {"r": (r := draw.randint(6, 12)), "p": r + draw.randint(1, 6), "g": r + draw.randint(7, 12)},
     "figure": draw_figure,
+    "search": draw_search,
+    "luck": draw_luck,
     "flaw": from_pool("flaws"),
     "baseline": from_pool("baselines"),
-    "after unit 3": lambda draw: different(draw, "abcd", range(1, 9)) | {"f": draw.choice((3, 5, 8, 16))},
-    "after unit 5": lambda draw: {
-        "layer": draw.randint(1, 4),
-        "part": draw.choice(("attention", "the feed-forward part")),
-    },
+    "why": from_pool("whys"),
+    "why, applied": from_pool("whys_applied"),
+    "after unit 3": lambda draw: different(draw, "abcd", range(1, 9)) | {"f": draw.choice((2, 3, 8, 16))},
+    "after unit 5": from_pool("after_unit_5"),
     "after unit 7": lambda draw: {"layer": draw.randint(0, 5), "head": draw.randint(0, 11)},
-    "after unit 9": lambda draw: {"n": (n := draw.randint(40, 60)), "a": n - draw.randint(5, 6), "b": n - 12},
+    "after unit 9": lambda draw: {"n": draw.randint(40, 60), "k": draw.randint(6, 14), "j": draw.randint(0, 5)},
     "after unit 11": lambda draw: {"V": 1000 * draw.randint(8, 40), "loss": draw.randint(30, 50) / 10},
 }
 
@@ -103,41 +167,71 @@ def cut(vocab: str, *words: str) -> str:
     return "; ".join(" ".join(WordPieceTokenizer.word_pieces(word, ids)) for word in words)
 
 
-def largest(scores: Sequence[int], factor: int) -> str:
-    """Return the largest attention weight of scores multiplied by a factor."""
-    return f"{1 / sum(math.exp(factor * (score - max(scores))) for score in scores):.2f}"
+def sharpened(scores: Sequence[int], factor: int) -> tuple[float, float]:
+    """Return the largest weight of scores multiplied by a factor, and its gradient with respect to its own score."""
+    weight = 1 / sum(math.exp(factor * (score - max(scores))) for score in scores)
+    return weight, factor * weight * (1 - weight)
+
+
+def after_unit_3(a: int, b: int, c: int, d: int, f: int) -> str:
+    """Return what a factor does to the largest weight and to the gradient that is left."""
+    (before, slope), (after, left) = (sharpened((a, b, c, d), factor) for factor in (1, f))
+    verdict = "hardly anything is learned any more" if left < slope / 10 else "there is still something to learn"
+    return (
+        f"{before:.2f} and {after:.2f}. The gradient with respect to its own score is f · w (1 − w): {slope:.3f} and "
+        f"{left:.3f}, so {verdict}."
+    )
+
+
+def layer_sizes(A: int, D: int, F: int, case: str) -> str:
+    """Return the parameters of an encoder layer, before and after a change."""
+    H, I = A * D, F * A * D  # noqa: E741
+    before = 4 * (H * H + H) + 2 * H * I + I + H + 4 * H
+    return f"{before:,}; {before - LAYERS[case](H, I, D):,}"
+
+
+LAYERS = {  # changes of a layer, and how many parameters they save
+    "twice as many heads, each half as large": lambda H, I, D: 0,  # noqa: E741
+    "linear layers without biases": lambda H, I, D: 5 * H + I,  # noqa: E741
+    "a single key and a single value that all heads share": lambda H, I, D: 2 * (H + 1) * (H - D),  # noqa: E741
+    "heads as large as before, but half as many": lambda H, I, D: 4 * H * H // 2 + 3 * H // 2,  # noqa: E741
+}
+
+
+def norm(n: int, m: int, s: int, g: int, b: int) -> str:
+    """Return the equal numbers and the other one, normalised, then scaled and shifted."""
+    root, sign = math.isqrt(n - 1), s // abs(s)
+    pair = Fraction(-sign, root), Fraction(sign * root)
+    return "; ".join(f"{equal} and {other}" for equal, other in (pair, [g * x + b for x in pair]))
+
+
+def luck(k: int, j: int) -> str:
+    """Return whether k against j tosses of a coin are more than luck."""
+    p = min(1, 2 * sum(math.comb(k + j, i) for i in range(j + 1)) / 2 ** (k + j))
+    return f"{k} against {j}: p = {p:.3f}, {'more than luck' if p < 0.05 else 'may be luck'}"
 
 
 ANSWERS = {
     "shapes": lambda B, S, T, D, W: f"({B}, {S}, {T}) and ({B}, {S}, {W})",
     "embeddings": lambda V, P, H: f"{H * (V + P + 2 + 2):,}",
     "interval": lambda percent, points: f"{math.ceil(1.96**2 * percent * (100 - percent) / points**2):,}",
-    "packing": lambda k, l, m: f"{3 * max(k, l, m) ** 2}, {(k + l + m) ** 2}, {k**2 + l**2 + m**2}",  # noqa: E741
     "weights": lambda a, b, c, d, w, x, y, z: f"{average((a, b, c, d), (w, x, y, z))}; {average((a, b, c), (w, x, y))}",
-    "mask": lambda last, p: f"all, 0 to {last}; {p} to {last}; none",
-    "norm": lambda m, s, g, b: f"-1 and 1; {b - g} and {b + g}",
-    "layer": lambda H, A, I: f"{4 * (H * H + H) + 2 * H * I + I + H + 4 * H:,}; as many",  # noqa: E741
+    "mask": lambda answer, **numbers: answer,
+    "norm": norm,
+    "layer": layer_sizes,
     "pieces": lambda vocab, word, other: cut(vocab, word, other),
     "perplexity": lambda i, j, k: f"{Fraction(i + j + k, 3)} · ln 2; 2^({Fraction(i + j + k, 3)})",
-    "names": lambda r, p, g: f"{Fraction(r, p)}, {Fraction(r, g)}, {Fraction(2 * r, p + g)}",
-    "figure": lambda figure, odd, target: (
-        f"The token before; “{odd}” looks at “{target}”. No, only the rows do. Other sentences, chosen beforehand, in "
-        "which this rule and the story differ."
-    ),
-    "flaw": lambda asked, good: good,
-    "baseline": lambda asked, good: good,
-    "after unit 3": lambda a, b, c, d, f: (
-        f"{largest((a, b, c, d), 1)} and {largest((a, b, c, d), f)}. The gradient of a weight w with respect to its "
-        "score is w (1 − w): where one weight is nearly 1, nothing is learned."
-    ),
-    "after unit 5": lambda layer, part: (
-        "On average about 0.9 with the sum, 0 to 0.2 without: the part proposes a change in a direction of its own."
-    ),
+    "figure": lambda figure, case, asked, odd, target, sum: f"{case}; “{odd}” looks at “{target}”; {sum}",
+    "search": lambda query, texts, dots, cosines, best: f"{dots}; {cosines}; {best}",
+    "luck": lambda n, k, j: f"{luck(k, j)}; of {k + j}",
+    "flaw": lambda asked, good, case: good,
+    "baseline": lambda asked, good, case: good,
+    "why": lambda asked, good, case: good,
+    "why, applied": lambda asked, good, case: good,
+    "after unit 3": after_unit_3,
+    "after unit 5": lambda asked, good, case: good,
     "after unit 7": lambda layer, head: "A claim that can be refuted, a rule that is a fair rival, and both counts.",
-    "after unit 9": lambda n, a, b: (
-        f"Only queries that one of them alone finds decide (McNemar): {a - b} against 0 is more than luck (p < 0.05), "
-        f"and {n - b} against {n - a} may be luck."
-    ),
+    "after unit 9": lambda n, k, j: f"Only the {k + j} queries that one of them alone finds decide. {luck(k, j)}.",
     "after unit 11": lambda V, loss: (
         f"ln {V} = {math.log(V):.2f}; frequencies of words, and counts of neighbours; the loss with the neighbours "
         "exchanged for those of other sentences."
@@ -145,18 +239,24 @@ ANSWERS = {
 }
 
 
+def stretch(secret: str) -> str:
+    """Return a secret that takes a tenth of a second to compute, which makes guessing slow."""
+    return hashlib.scrypt(secret.encode(), salt=b"anatomy", n=2**15, r=8, p=1, maxmem=2**26).hex()
+
+
 def ask(names: Sequence[str], secret: str, kind: str, keys: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Return each name's questions and answers; in an exam, no two versions share a question."""
-    rows, taken = [], set()
+    """Return each name's questions and answers; in an exam, no two versions share an answer or a case of a pool."""
+    rows, taken, secret = [], set(), stretch(secret)
     for name in names:
         rows.append([])
         for key in keys:
-            draw, text = Random(f"{secret}\n{name}\n{key}"), ""
-            while not text or (kind == "exam" and text in taken):
+            draw, text, answer, case = Random(f"{secret}\n{name}\n{key}"), "", "", ""
+            while not text or (kind == "exam" and not taken.isdisjoint({(key, answer), (key, case)})):
                 numbers = DRAWS[key](draw)
                 text = (TEXTS["questions"] | TEXTS["written"])[key].strip().format(**numbers)
-            taken.add(text)
-            rows[-1].append((text, ANSWERS[key](**numbers)))
+                answer, case = ANSWERS[key](**numbers), numbers.get("case", text)
+            taken |= {(key, answer), (key, case)}
+            rows[-1].append((text, answer))
     return rows
 
 
@@ -165,10 +265,12 @@ def page(names: Sequence[str], secret: str, kind: str) -> str:
     keys = {"paper": PAPER, "exam": EXAM, "written": tuple(TEXTS["written"])}[kind]
     rows, lines = ask(names, secret, kind, keys), []
     for name, row in zip(names, rows, strict=True):
-        lines += [f"## {name}", *(f"{number}. {text}" for number, (text, _) in enumerate(row, 1))]
+        lines += [f"## {name}", *[TEXTS["rules"]["exam"].strip()] * (kind == "exam")]
+        lines += [f"{number}. {text}" for number, (text, _) in enumerate(row, 1)]
     table = [["", *names], ["---"] * (len(names) + 1)]
     table += [[f"{number}. {key}", *(row[number - 1][1] for row in rows)] for number, key in enumerate(keys, 1)]
-    lines += ["## Answers, for the lecturer", "\n".join(f"| {' | '.join(row)} |" for row in table)]
+    lines += ["## Answers, for the lecturer", *[TEXTS["rules"]["marking"].strip()] * (kind == "exam")]
+    lines.append("\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table))
     return "\n\n".join(lines) + "\n"
 
 
@@ -179,7 +281,7 @@ def changes() -> list[list[str]]:
 
 def defences(names: Sequence[str], secret: str) -> str:
     """Return a page for the lecturer: for each name changes of two parts, with good answers."""
-    lines = ["# Defences, for the lecturer"]
+    lines, secret = ["# Defences, for the lecturer"], stretch(secret)
     for name in names:
         draw = Random(f"{secret}\n{name}\ndefence")
         first = draw.choice(changes())
@@ -191,6 +293,20 @@ def defences(names: Sequence[str], secret: str) -> str:
     return "\n\n".join(lines) + "\n"
 
 
+def read_names(path: Path) -> list[str]:
+    """Return the names in a file, one in each line, as Excel or an editor saves it; ValueError for a name twice."""
+    content = path.read_bytes()
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        lines = unicodedata.normalize("NFC", content.decode(encoding)).splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} cannot be read ({error}): save it as UTF-8") from error
+    names = [" ".join(line.split()) for line in lines if line.strip()]
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
+        raise ValueError(f"{path} has {', '.join(twice)} more than once: add a second name or a number")
+    return names
+
+
 def main() -> None:
     """Print a page."""
     parser = Parser(
@@ -200,13 +316,16 @@ def main() -> None:
     parser.add_argument("secret", help=f"at least {MIN_SECRET} characters that only you know")
     parser.add_argument("students", nargs="?", type=Path, help="a file with a name in each line")
     options = parser.parse_args()
-    if len(options.secret) < MIN_SECRET:
+    if len(options.secret.strip()) < MIN_SECRET:
         parser.error(f"the secret needs at least {MIN_SECRET} characters that only you know")
     names = ["Version A", "Version B"]
     if options.kind != "exam":
         if not (options.students and options.students.is_file()):
             parser.error(f"{options.kind} needs a file with the name of a student in each line, not {options.students}")
-        names = [line.strip() for line in options.students.read_text("utf-8").splitlines() if line.strip()]
+        try:
+            names = read_names(options.students)
+        except ValueError as error:
+            parser.error(str(error))
     made = defences(names, options.secret) if options.kind == "defence" else page(names, options.secret, options.kind)
     print(made, end="")
 

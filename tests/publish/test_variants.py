@@ -2,19 +2,25 @@
 
 import copy
 import math
+import re
 import sys
+import unicodedata
+from ast import literal_eval
+from collections import Counter
 from fractions import Fraction
 from random import Random
+from time import perf_counter
 
 import pytest
 import torch
 from scipy.stats import binomtest
 from torch import nn
+from torch.nn.functional import cosine_similarity
 from transformers import BertConfig
 
 from exercises.framework import PART_NAMES
 from exercises.parts import PARTS, install
-from publish.variants import ANSWERS, DRAWS, EXAM, PAPER, TEXTS, ask, changes, defences, main
+from publish.variants import ANSWERS, DRAWS, EXAM, PAPER, TEXTS, ask, changes, defences, main, page, read_names, stretch
 from tests.exercises.answers import answer_of
 from tests.exercises.parts import NUMBERS
 from utils.attention import scaled_dot_product_attention
@@ -57,13 +63,25 @@ def test_shapes_and_counts_are_those_of_our_modules(seed):
     config = BertConfig(vocab_size=of["V"], max_position_embeddings=of["P"], hidden_size=of["H"], num_attention_heads=1)
     assert found == f"{count(Embeddings(config)):,}"
     of, found = asked("layer", seed)
-    for heads in (of["A"], 2 * of["A"]):
-        config = BertConfig(hidden_size=of["H"], intermediate_size=of["I"], num_attention_heads=heads)
-        assert found == f"{count(TransformerEncoderLayer(config)):,}; as many"
-    of, found = asked("packing", seed)
-    segments = torch.cat([torch.full((length,), number) for number, length in enumerate(of.values())])
-    same = segments[:, None] == segments
-    assert found == f"{3 * max(of.values()) ** 2}, {same.numel()}, {same.sum()}"
+    H, D = of["A"] * of["D"], of["D"]
+    size = {"hidden_size": H, "intermediate_size": of["F"] * H, "num_attention_heads": of["A"]}
+    layer = TransformerEncoderLayer(BertConfig(**size))
+    before, after = (int(number.replace(",", "")) for number in found.split("; "))
+    assert before == count(layer)
+    linear = [module for module in layer.modules() if isinstance(module, nn.Linear)]
+    assert (
+        after
+        == {
+            "twice as many heads, each half as large": count(
+                TransformerEncoderLayer(BertConfig(**size | {"num_attention_heads": 2 * of["A"]}))
+            ),
+            "linear layers without biases": before - sum(module.bias.numel() for module in linear),
+            "a single key and a single value that all heads share": before - 2 * count(nn.Linear(H, H - D)),
+            "heads as large as before, but half as many": before
+            - 3 * count(nn.Linear(H, H // 2))
+            - (count(nn.Linear(H, H)) - count(nn.Linear(H // 2, H))),
+        }[of["case"]]
+    )
 
 
 @every_draw
@@ -74,10 +92,11 @@ def test_answers_by_hand_are_what_torch_computes(seed):
         wanted = scores[:size].log().softmax(0) @ values[:size]
         assert float(Fraction(part)) == pytest.approx(wanted.item())
     of, found = asked("norm", seed)
-    x = torch.tensor([of["m"] - of["s"], of["m"] + of["s"]] * 2).double()
-    plain = nn.functional.layer_norm(x, (4,), eps=0)[:2]
-    scaled = plain * of["g"] + of["b"]
-    assert found == "; ".join("{:.0f} and {:.0f}".format(*pair.tolist()) for pair in (plain, scaled))
+    x = torch.full((of["n"],), of["m"]).double()
+    x[-1] += of["n"] * of["s"]
+    plain = nn.functional.layer_norm(x, x.shape, eps=0)[-2:]
+    for pair, wanted in zip(found.split("; "), (plain, plain * of["g"] + of["b"]), strict=True):
+        assert [float(Fraction(number)) for number in pair.split(" and ")] == pytest.approx(wanted.tolist())
     of, found = asked("perplexity", seed)
     loss = -torch.tensor([0.5**power for power in of.values()]).log().mean()
     stated, power = found.split("; ")
@@ -85,8 +104,26 @@ def test_answers_by_hand_are_what_torch_computes(seed):
     assert 2 ** float(Fraction(power[3:-1])) == pytest.approx(loss.exp().item(), rel=1e-4)
     of, found = asked("after unit 3", seed)
     scores = torch.tensor([of[letter] for letter in "abcd"]).double()
-    shares = [(scores * factor).softmax(0).max() for factor in (1, of["f"])]
-    assert found.startswith("{:.2f} and {:.2f}. ".format(*shares))
+    best, slopes = scores.argmax(), []
+    for factor in (1, of["f"]):
+        scores = scores.detach().requires_grad_()
+        largest = (scores * factor).softmax(0)[best]
+        largest.backward()
+        slopes += [largest.item(), scores.grad[best].item()]
+    assert found.startswith("{:.2f} and {:.2f}. ".format(*slopes[::2]))
+    assert ": {:.3f} and {:.3f}, so ".format(*slopes[1::2]) in found
+
+
+def mask_of(kind: str, size: int, p: int, r: int) -> torch.Tensor | None:
+    """Return a mask by the words of a question."""
+    distance = torch.arange(size)[:, None] - torch.arange(size)
+    masks = {
+        "no mask": None,
+        "a causal mask": distance >= 0,
+        "a causal mask that is transposed by mistake": distance <= 0,
+        f"a mask that hides position {p} from all": torch.arange(size) != p,
+    }
+    return masks[kind][None] if masks.get(kind) is not None else masks.get(kind, (distance.abs() <= r)[None])
 
 
 @every_draw
@@ -96,16 +133,12 @@ def test_outputs_that_a_mask_lets_change(seed):
     before = torch.randn(1, size, 4, generator=torch.Generator().manual_seed(seed))
     after = before.clone()
     after[0, p] += 1
-    hidden = torch.ones(1, 1, size)
-    hidden[..., p] = 0
-    changed = []
-    for mask in (None, torch.ones(1, size, size).tril(), hidden):
-        outputs = [scaled_dot_product_attention(x, x, x, mask)[0][0] for x in (before, after)]
-        changed.append((outputs[0] - outputs[1]).abs().sum(-1).gt(1e-6).nonzero().flatten().tolist())
-    assert changed[0] == list(range(size))
-    assert changed[1] == list(range(p, size))
-    assert set(changed[2]) <= {p}  # its own query: nobody reads it
-    assert found == f"all, 0 to {of['last']}; {p} to {of['last']}; none"
+    for kind, stated in zip((of["first"], of["second"], of["third"]), found.split("; "), strict=True):
+        outputs = [before, after]
+        for _ in range(1 + kind.endswith("in two layers")):
+            outputs = [scaled_dot_product_attention(x, x, x, mask_of(kind, size, p, of["r"]))[0] for x in outputs]
+        changed = (outputs[0] - outputs[1])[0].abs().sum(-1).gt(1e-6).nonzero().flatten().tolist()
+        assert stated == (f"{p} only" if changed == [p] else f"{changed[0]} to {changed[-1]}")
 
 
 @every_draw
@@ -114,17 +147,28 @@ def test_samples_and_counts_decide_as_stated(seed):
     p, n = of["percent"] / 100, int(found.replace(",", ""))
     widths = [1.96 * math.sqrt(p * (1 - p) / number) for number in (n - 1, n)]
     assert widths[1] <= of["points"] / 100 + 1e-12 < widths[0]
-    of, _ = asked("after unit 9", seed)
-    assert binomtest(of["a"] - of["b"], of["a"] - of["b"]).pvalue < 0.05
-    assert binomtest(of["n"] - of["b"], 2 * of["n"] - of["a"] - of["b"]).pvalue > 0.05
+    for key in ("after unit 9", "luck"):
+        of, found = asked(key, seed)
+        p = binomtest(of["k"], of["k"] + of["j"]).pvalue
+        assert f"{of['k']} against {of['j']}: p = {p:.3f}, {'more than luck' if p < 0.05 else 'may be luck'}" in found
     of, found = asked("pieces", seed)
-    whole, unknown = found.split("; ")
-    assert "".join(whole.split()).replace("##", "") == of["word"]
-    assert unknown == "[UNK]"
-    of, found = asked("names", seed)
-    precision, recall, f1 = map(Fraction, found.split(", "))
-    assert (precision * of["p"], recall * of["g"]) == (of["r"], of["r"])
-    assert f1 == 2 * precision * recall / (precision + recall)
+    for word, pieces in zip((of["word"], of["other"]), found.split("; "), strict=True):
+        assert pieces == "[UNK]" or "".join(pieces.split()).replace("##", "") == word
+    assert not found.startswith("[UNK]")
+    of, found = asked("search", seed)
+    query, texts = (torch.tensor(literal_eval(f"[{of[name]}]")).double() for name in ("query", "texts"))
+    for scores, stated in zip((texts @ query[0], cosine_similarity(texts, query)), found.split("; "), strict=False):
+        assert stated == ", ".join(str(index + 1) for index in scores.argsort(descending=True).tolist())
+    assert found.endswith(f"; {cosine_similarity(texts, query).max():.2f}")
+
+
+def test_usual_answers_are_broken_by_a_case_of_each_pool():
+    """No part of an answer can be known by heart: each differs in at least a fifth of papers."""
+    for key in EXAM:
+        found = [answer.split("; ") for _, answer in (asked(key, seed) for seed in range(200))]
+        for part in zip(*found, strict=True) if DRAWS[key](Random(0)).keys() != {"asked", "good", "case"} else []:
+            most = Counter(re.sub(r"p = .*", "", text) for text in part).most_common(1)[0][1]
+            assert most <= 160, (key, part[0])
 
 
 @pytest.fixture(scope="module")
@@ -173,11 +217,41 @@ def test_each_part_has_changes_and_each_student_two_of_them():
         assert len(set(numbers)) == 2
 
 
-def test_an_exam_has_two_versions_without_a_common_question():
-    one, two = ask(["A", "B"], SECRET, "exam", EXAM)
+@pytest.mark.parametrize("secret", [f"{SECRET} {number}" for number in range(20)])
+def test_an_exam_has_two_versions_without_a_common_question_or_answer(secret):
+    one, two = ask(["A", "B"], secret, "exam", EXAM)
     assert len(EXAM) == 12
-    assert not {text for text, _ in one} & {text for text, _ in two}
-    assert not [text for text, answer in one + two if "{" in text + answer]
+    for first, second in zip(one, two, strict=True):
+        assert first[0] != second[0]
+        assert first[1] != second[1]
+        assert "{" not in "".join(first + second)
+
+
+def test_points_of_an_exam_are_stated_and_add_up():
+    texts = [text for text, _ in ask(["A"], SECRET, "exam", EXAM)[0]]
+    assert [sum(map(int, re.findall(r"\((\d)(?:\)|, at most)", text))) for text in texts] == [5] * 12
+    assert "Twelve questions of 5 points, 60 minutes" in page(["A", "B"], SECRET, "exam")
+
+
+def test_lists_of_names_are_read_as_editors_save_them(tmp_path):
+    path, names = tmp_path / "names.txt", ["Zoë", "Bo | x"]
+    for text in ("\ufeffZoë\n Bo | x \n\n", unicodedata.normalize("NFD", "Zoë\r\nBo  | x")):
+        for encoding in ("utf-8", "utf-16"):
+            path.write_text(text.removeprefix("\ufeff") if encoding == "utf-16" else text, encoding)
+            assert read_names(path) == names
+    assert "|  | Zoë | Bo \\| x |" in page(names, SECRET, "paper")
+    path.write_text("Zoë\nBo\nZoe\u0308\n", "utf-8")
+    with pytest.raises(ValueError, match="has Zoë more than once: add a second name or a number"):
+        read_names(path)
+    path.write_bytes("Zoë".encode("latin-1"))
+    with pytest.raises(ValueError, match="save it as UTF-8"):
+        read_names(path)
+
+
+def test_a_guess_of_the_secret_takes_a_while():
+    start = perf_counter()
+    assert stretch(SECRET) != stretch(SECRET + ".")
+    assert perf_counter() - start > 0.02
 
 
 def run(monkeypatch, capsys, *words: str) -> str:
@@ -202,7 +276,7 @@ def test_each_student_has_the_same_numbers_again_and_not_those_of_others(tmp_pat
 @pytest.mark.parametrize(("words", "remedy"), [
     (["paper", SECRET, "nowhere"], "needs a file with the name of a student in each line, not nowhere"),
     (["written", SECRET], "needs a file with the name of a student in each line"),
-    (["exam", "short"], "the secret needs at least 12 characters that only you know"),
+    (["exam", "  short      "], "the secret needs at least 12 characters that only you know"),
 ])  # fmt: skip
 def test_a_missing_file_or_secret_is_named(monkeypatch, capsys, words, remedy):
     with pytest.raises(SystemExit) as ended:
