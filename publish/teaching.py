@@ -1,8 +1,9 @@
-"""Update what README, COURSE.md and SYLLABUS.md state from the notebooks: hours, minutes and points.
+"""Update what README and the pages for teachers state from the notebooks: hours, minutes and points.
 
 `make rehearse` runs it, and reports whether each unit of the course fits its time. Everything else is written by hand.
 """
 
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,11 +12,11 @@ from functools import cache
 import nbformat
 
 from exercises import find_check
-from exercises.framework import POINTS
+from exercises.framework import PART_NAMES, POINTS
 from publish.notebooks import NOTEBOOKS, ROOT, exercise_minutes, minutes, notebook_paths, reading_time
 
 README = ROOT / "README.md"
-COURSE_PAGE, SYLLABUS_PAGE = ROOT / "docs" / "COURSE.md", ROOT / "docs" / "SYLLABUS.md"
+COURSE_PAGE, SYLLABUS_PAGE, GRADING_PAGE = (ROOT / "docs" / f"{name}.md" for name in ("COURSE", "SYLLABUS", "GRADING"))
 TITLE = re.compile(r"^### Unit \d+ · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 ROW = re.compile(r"^- (◇ )?\*\*(.+)\*\* \((\d+)\): (.*)$")
@@ -28,6 +29,8 @@ CHECKED = re.compile(r'check\("([\d.]+)"')
 README_ROW = re.compile(r"^\| \[.*\]\(notebooks/(\d\d_\w+\.ipynb)\) .*\| \d+ / \d+ \|$", re.MULTILINE)
 START, END = "<!-- hours: written by make rehearse -->", "<!-- end of hours -->"
 EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
+MARKING = re.compile(r"^(\| [^|]+ \| (\d+) \| (answer|student|group|week)) \| .*$", re.MULTILINE)
+PAIRS, WEEKS = 42, 12  # students who work in pairs, and weeks with exercises
 STARTS_A_SLIDE = ("slide", "subslide")
 UNIT, SPARE = 90, 5
 FIRST, OTHERS = 5, 10 + 8  # minutes of the first unit besides notebook and exercise, and of the others
@@ -178,6 +181,37 @@ def update_syllabus(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def update_grading(text: str) -> str:
+    """Return the page on grading with the points that it names, the cheapest way to full marks, and marking hours."""
+    text = re.sub(
+        rf"({EXERCISE.pattern}) is worth \d+", lambda named: f"{named[1]} is worth {points_of(named[1])}", text
+    )
+    text = re.sub(r"(?<=together )\d+(?= points)", str(sum(map(points_of, PART_NAMES))), text)
+    text = re.sub(r"(?<=way there takes )\d+(?= %)", str(round(100 * cheapest_share())), text)
+    return MARKING.sub(lambda row: " | ".join([row[1], *marking_hours(int(row[2]), row[3])]) + " |", text)
+
+
+def marking_hours(minutes: int, each: str) -> list[str]:
+    """Return the hours that marking takes for 20, 40 and 60 students."""
+    groups = {students: students / (2 if students <= PAIRS else 3) for students in (20, 40, 60)}
+    times = {"answer": lambda students: 5 * students, "student": int, "group": groups.get, "week": lambda _: WEEKS}
+    return [f"{minutes * times[each](students) / 60:.0f}" for students in groups]
+
+
+def cheapest_share() -> float:
+    """Return the least share of a term's minutes with which the parts of BERT and 60 % of the points are reached."""
+    late = [match[1] for match in map(WEEK.match, SYLLABUS_PAGE.read_text("utf-8").splitlines()) if match]
+    course = [unit for unit, is_late in zip(units(), late, strict=True) if not is_late]
+    stated = {name: minutes for unit in course for name, minutes in stated_minutes(unit).items()}
+    needed = math.ceil(0.6 * sum(map(points_of, stated)) - 1e-9)
+    least = {sum(map(points_of, PART_NAMES)): sum(stated[name] for name in PART_NAMES)}
+    for name in stated.keys() - PART_NAMES:
+        for points, time in [*least.items()]:
+            more = min(needed, points + points_of(name))
+            least[more] = min(least.get(more, math.inf), time + stated[name])
+    return least[needed] / sum(stated.values())
+
+
 def points_of(number: str) -> int:
     """Return the points of an exercise."""
     find_check(number)  # loads them
@@ -235,10 +269,13 @@ def update_readme(text: str, series: dict[str, tuple[int, int, set[str]]]) -> st
     return f"{before}{START}\n{sentences}\n{END}{rest[0].partition(END)[2]}"
 
 
+UPDATES = {COURSE_PAGE: update_course, SYLLABUS_PAGE: update_syllabus, GRADING_PAGE: update_grading}
+
+
 def main() -> None:
-    """Update README, the course and the syllabus, and print the minutes that each unit leaves."""
+    """Update README, the course, the syllabus and the page on grading, and print the minutes that each unit leaves."""
     README.write_text(update_readme(README.read_text("utf-8"), main_notebooks()), "utf-8")
-    for page, update in ((COURSE_PAGE, update_course), (SYLLABUS_PAGE, update_syllabus)):
+    for page, update in UPDATES.items():
         page.write_text(update(page.read_text("utf-8")), "utf-8")
     for number, unit in enumerate(units(), 1):
         spare = to_spare(unit)

@@ -11,8 +11,8 @@ from publish import slides, teaching
 from publish.notebooks import minutes
 from tests.helpers import ROOT, STARTS, kind_of
 
-DOCS = ("TEACHING", "COURSE", "SYLLABUS")
-TEXT, COURSE, SYLLABUS = ((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in DOCS)
+DOCS = ("TEACHING", "COURSE", "SYLLABUS", "GRADING")
+TEXT, COURSE, SYLLABUS, GRADING = ((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in DOCS)
 README = (ROOT / "README.md").read_text("utf-8")
 UNITS = teaching.units()
 NOTEBOOKS = {path.name[:2]: path.name for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
@@ -42,16 +42,19 @@ def all_text(number: str) -> str:
     return "\n".join([cell.source for cell in cells] + printed)
 
 
-@pytest.mark.parametrize(("text", "update"), [(COURSE, teaching.update_course), (SYLLABUS, teaching.update_syllabus)])
-def test_computed_numbers_are_up_to_date(text, update):
+@pytest.mark.parametrize("page", teaching.UPDATES, ids=lambda page: page.name)
+def test_computed_numbers_are_up_to_date(page):
+    text, update = page.read_text("utf-8"), teaching.UPDATES[page]
     assert update(text) == text, "run make rehearse"
-    stale = re.sub(r"\d+(?= min the| to spare| points in all)", "0", text)
+    stale = re.sub(r"\d+(?= min the| to spare| points in all| points. The| % of the work)", "0", text)
+    stale = re.sub(r"(?<=is worth )\d+", "0", stale)
+    stale = re.sub(r"\d+(?= \| \d+ \| \d+ \|$)", "0", stale, flags=re.MULTILINE)
     assert stale != text == update(stale)
 
 
 def test_teaching_pages_are_short():
     """Count as `wc -w` does, tables included: nobody reads longer pages."""
-    assert len(f"{TEXT} {COURSE} {SYLLABUS}".split()) <= 7500
+    assert len(f"{TEXT} {COURSE} {SYLLABUS} {GRADING}".split()) <= 9000
 
 
 def test_hours_and_counts_in_readme_are_up_to_date():
@@ -105,6 +108,15 @@ def test_points_follow_the_stated_minutes():
     wanted = {number: max(1, round(minutes / 7)) for number, minutes in stated.items()}
     assert {number: teaching.points_of(number) for number in stated} == wanted
     assert set(NAMED.findall(SYLLABUS.split("**Full marks")[1].split("Late work")[0])) == set(PART_NAMES)
+
+
+def test_weights_and_hours_add_up():
+    weights = {name: int(weight) for name, weight in re.findall(r"^\| (.*?) \| \[(\d+) %\]", SYLLABUS, re.MULTILINE)}
+    assert sum(weights.values()) == 100
+    assert sum(weight for name, weight in weights.items() if name.startswith("in the room")) == 40
+    assert float(re.search(r"in all \| ([\d.]+)", SYLLABUS)[1]) <= 3 * 30, "3 ECTS of 25 to 30 hours"
+    assert 7 * 3 >= 60 / 3, "talks of groups of three"
+    assert teaching.PAIRS == 2 * 7 * 3
 
 
 def test_readings_are_sources_of_their_notebooks_and_none_is_read_twice():
