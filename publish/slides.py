@@ -35,9 +35,7 @@ REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
 # a class reads an answer on the slide; our version of an exercise is left out
 FOLD = re.compile(r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL)
-GUESS = re.compile(r" (?:Type|Write) your guess in place of `None`(?:\.|(:))")  # the class says it
 GOALS = re.compile(r"^\*\*(You will be able to)\*\*")  # a heading of its own on a slide
-ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
 COLUMNS, LINES = 82, 20  # what fits on a slide with code only
 # words of a text, since the lecturer says the rest; on a slide, with code and output; that take a picture's room
 WORDS, MOST, PICTURE = 60, 80, 65
@@ -61,13 +59,17 @@ def read_for_slides(copy: Path, views: Path):
         if cell.cell_type == "markdown":
             text = relink(cell.source, "notebooks", lambda path: False)
             text = FOLD.sub("", OUR_VERSION_BLOCK.sub("", BOX.sub(r"\1", text)))  # the cell itself shows its answer
-            text = GUESS.sub(lambda found: " Your guess:" if found[1] else "", text)
             cell.source = GOALS.sub(r"## \1", text)
         else:
             cell.source = narrower("\n".join(map(shorter, cell.source.splitlines())))
             if cell.outputs and max(map(len, cell.source.splitlines())) > COLUMNS:
                 hide_code(cell)
     return notebook
+
+
+def hides_code(cell) -> bool:
+    """Return whether a cell shows its output without its code."""
+    return REMOVE_INPUT in cell.metadata.get("tags", [])
 
 
 def hide_code(cell) -> None:
@@ -120,7 +122,7 @@ def is_drawn(output) -> bool:
 
 def texts_of(cell) -> list[str]:
     """Return what a cell shows on a slide: its text or code, and what it prints."""
-    hidden = cell.cell_type == "code" and REMOVE_INPUT in cell.metadata.get("tags", [])
+    hidden = cell.cell_type == "code" and hides_code(cell)
     printed = [output for output in cell.get("outputs", []) if not is_drawn(output)]
     found = [{"text/plain": output.get("text", "")} | output.get("data", {}) for output in printed]
     return [*[cell.source] * (not hidden), *(data.get("text/html", data["text/plain"]) for data in found)]
@@ -164,7 +166,7 @@ def parts_of(cell) -> list:
         parts = [copy_with(cell, cell.source, shown) for shown in ([], *([output] for output in outputs))]
         for part in parts[1:]:
             hide_code(part)
-        if outputs and not 0 < room_for(parts[0]) <= MOST:
+        if outputs and (hides_code(cell) or room_for(parts[0]) > MOST):
             del parts[0]
     else:
         parts = [copy_with(cell, "")]
@@ -291,6 +293,7 @@ def write_deck(notebook, folder: Path, copy: Path) -> Path:
         template_name="slides",
         extra_template_basedirs=[str(WEB)],
         exclude_anchor_links=False,  # otherwise headings have no ids
+        anchor_link_text="",
         exclude_input_prompt=True,
         exclude_output_prompt=True,
         embed_images=True,
@@ -306,7 +309,7 @@ def write_deck(notebook, folder: Path, copy: Path) -> Path:
     style = folder / "slides.css"
     style.write_text(fill_in(style.read_text("utf-8")), "utf-8")  # slides are light
     target = folder / f"{number_of(copy)}.html"
-    target.write_text(ANCHOR.sub("", page), "utf-8")
+    target.write_text(page, "utf-8")
     return target
 
 

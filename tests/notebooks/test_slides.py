@@ -7,6 +7,7 @@ import pytest
 
 from publish import slides
 from publish.notebooks import REMOVE_INPUT, is_folded, reveals_answer
+from publish.slides import hides_code
 from tests.helpers import ROOT, STARTS, kind_of
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
@@ -41,10 +42,6 @@ def shown_on_slides(cells) -> list[list]:
     return found
 
 
-def hides_code(cell) -> bool:
-    return REMOVE_INPUT in cell.metadata.get("tags", [])
-
-
 @every_chapter
 def test_every_cell_has_a_slide_type(path):
     untyped = [cell.id for cell in cells_of(path) if kind_of(cell) not in KINDS]
@@ -62,6 +59,12 @@ def test_slides_have_at_most_80_words_and_one_sentence(path, tmp_path):
     counted = [[cell for cell in slide if not reveals_answer(cell)] for slide in made]  # these show what they print
     words = {slide[0].id: sum(map(slides.count_words, slide)) for slide in counted if slide}
     assert {name: count for name, count in words.items() if count > slides.MOST} == {}
+    empty = [
+        slide[0].id
+        for slide in made
+        if not any(any(slides.texts_of(cell)) or cell.get("outputs") or reveals_answer(cell) for cell in slide)
+    ]
+    assert empty == []
     sentences = [[cell.id for cell in slide if "sentence" in cell.metadata.slideshow] for slide in made]
     assert [names for names in sentences if len(names) > 1] == []
     assert sum(map(len, sentences)) >= 10  # written by hand, on the slides that show something
