@@ -300,6 +300,13 @@ def as_number(answer, question: str = "The answer") -> float:
     raise Hint(f"{question} should be a number, but it {found}.")
 
 
+def as_share(answer, name: str) -> float:
+    """Return the answer as a number; of a text in per cent, such as "37.5 %", the share."""
+    if isinstance(answer, str) and answer.strip().endswith("%"):
+        return as_number(answer.strip().removesuffix("%").strip(), name) / 100
+    return as_number(answer, name)
+
+
 def as_shape(answer) -> tuple[int | float, ...]:
     """Return a tuple, list, torch.Size, text or tensor of sizes as a tuple; a matrix counts as its own shape."""
     answer = from_text(answer)

@@ -219,7 +219,9 @@ def share_that_was_found(answer):
     expect_function(answer)
     expect_own(answer, "recall", "write the measure yourself.")
     found = torch.tensor([[7, 2, 5], [5, 3, -1], [0, 9, 8], [4, 6, 1]])
-    exact = torch.tensor([[2, 7, 1], [3, 4, 7], [9, 0, 8], [2, 0, 3]])
+    exact = torch.tensor(
+        [[2, 7, 9], [3, 4, 7], [9, 0, 8], [2, 0, 3]]
+    )  # −1 of the second row is 9 of the first, plus 10
     share = "The share, one number for all queries,"
     result = as_number(answer_for(answer, found=found, exact=exact), share)
     wanted = 6 / 12

@@ -11,7 +11,7 @@ from exercises.comparison import expect_own
 from exercises.framework import (
     Hint,
     NotAttempted,
-    as_number,
+    as_share,
     as_tensor,
     call,
     close,
@@ -55,13 +55,6 @@ def two_baselines(answer):
     hint = "Count the rows in which the right name is nearer than the other, and divide by 8."
     expect(close(nearest, near), f"The second number is not right. {hint}")
     return "A head that is right in half of such sentences has shown nothing."
-
-
-def as_share(answer, name: str) -> float:
-    """Return the answer as a number; of a text in per cent, such as "37.5 %", the share."""
-    if isinstance(answer, str) and answer.strip().endswith("%"):
-        return as_number(answer.strip().removesuffix("%").strip(), name) / 100
-    return as_number(answer, name)
 
 
 @cache

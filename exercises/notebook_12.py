@@ -1,5 +1,6 @@
 """Checks for the exercises of notebook 12."""
 
+import inspect
 from copy import deepcopy
 from functools import cache
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from transformers import BertConfig, BertLMHeadModel, MinPLogitsWarper
 
 from exercises.arrays import run_on_copies
 from exercises.attention import Parts, returned_pair
-from exercises.comparison import name_the_mistake
+from exercises.comparison import expect_own, name_the_mistake
 from exercises.framework import (
     CHANGES_INPUT,
     Hint,
@@ -31,6 +32,10 @@ from exercises.mistakes import functions
 def write_the_causal_mask(answer):
     """Check who may see whom in a text of T tokens, (T, T): True up to a token's own place."""
     expect_function(answer)
+    expect_own(answer, "causal_mask", "compare the positions yourself.")
+    own = getattr(inspect.unwrap(answer), "__code__", None)
+    borrowed = own and "generate_square_subsequent_mask" in own.co_names
+    expect(not borrowed, "This calls PyTorch's own mask. Instead, compare the positions yourself.")
     for T in (4, 7, 1, 600):
         mask = call(answer, T)
         kind = type(mask).__name__

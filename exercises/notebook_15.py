@@ -8,6 +8,7 @@ from torch import nn
 from exercises.comparison import expect_own
 from exercises.framework import (
     as_number,
+    as_share,
     call,
     close,
     exercise,
@@ -116,6 +117,8 @@ def labels_at_first_pieces(answer):
     before, after = tokenizer.encode("a")[:-1], tokenizer.encode("film")[1:]
     fits = ids in ([*before, *after], [*before, tokenizer.vocab["[UNK]"], *after])
     expect(fits, f"{empty}, and the ids are {ids}. Take the id of [UNK] from the tokenizer, or leave the word out.")
+    labels_kept = around([1, 3]) if len(ids) == 4 else around([1, aligned[2], 3])
+    expect(aligned == labels_kept, f"{empty}, {aligned}: the words after it have the label of another word.")
     words, labels = list(TEXTS[0][0]), list(TEXTS[0][1])
     answer(words, labels, tokenizer)
     expect((words, labels) == TEXTS[0], "Your function changes the lists in place. Make new lists instead.")
@@ -134,7 +137,7 @@ def around(labels: list[int]) -> list[int]:
 
 prediction(
     "15.3",
-    [partial(as_number, question=name) for name in ("precision", "recall", "name_f1")],
+    [partial(as_share, name=name) for name in ("precision", "recall", "name_f1")],
     """
     = 1 / 4
     1 / 3 | precision: divide by the number of names in the answer, four: “al” and “pacino” both begin one, and so does

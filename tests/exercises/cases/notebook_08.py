@@ -74,6 +74,7 @@ RIGHT = r"""
     8.5 | torch.tensor(4757)
 """
 WRONG = r"""
+    8.1 | lambda self, ids, mask=None, kinds=None: self.classifier(torch.nn.functional.dropout(self.pooler(self.encoder(ids, mask, kinds).last_hidden_state[:, 0]).tanh(), 0.5, self.training)) | rate is 10%
     8.1 | self.dropout(pooled) => one_draw(pooled, self.dropout, pooled.size(1)) | All texts lose the same
     8.1 | self.dropout(pooled) => one_draw(pooled, self.dropout, len(pooled), 1) | all of its numbers or none
     8.1 | hidden_states[:, 0] => hidden_states | The head takes one vector per

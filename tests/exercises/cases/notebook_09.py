@@ -50,6 +50,7 @@ RIGHT = r"""
     9.4 | lambda found, exact: torch.stack([torch.isin(r, l) for l, r in zip(found, exact, strict=True)]).float().mean()
 """
 WRONG = r"""
+    9.4 | lambda found, exact: torch.isin(exact + (exact.max() + 1) * torch.arange(len(exact))[:, None], found + (exact.max() + 1) * torch.arange(len(found))[:, None]).float().mean() | their own row
     9.1 | (2, 3, 4) | two numbers
     9.1 | "two and three" | two numbers
     9.2 | lambda states, mask: states.max(dim=1) | the pair (values, indices). Add .values

@@ -5,6 +5,8 @@ import math
 import torch
 from torch.nn import functional as F
 
+from utils.decoder import causal_mask
+
 
 def mask_in_a_loop(T):
     result = torch.zeros(T, T, dtype=torch.bool)
@@ -52,6 +54,8 @@ RIGHT = r"""
     12.5 | lambda logits, p: right(logits, p).numpy()
 """
 WRONG = r"""
+    12.1 | lambda T: torch.nn.Transformer.generate_square_subsequent_mask(T) == 0 | own mask
+    12.1 | lambda T: causal_mask(torch.ones(1, T).long())[0, 0] | own `causal_mask`
     12.1 | lambda T: right(T).float() | as numbers
     12.1 | lambda T: torch.zeros(T, T).masked_fill(~right(T), -torch.inf) | A mask with −∞ is meant
     12.1 | lambda T: right(T) * 2 | A mask contains only True (may

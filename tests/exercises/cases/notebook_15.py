@@ -42,14 +42,23 @@ class Lying(nn.Module):
         return new
 
 
+def shifted(words, labels, tokenizer):
+    """Drop a word without pieces from the ids, and not from the labels."""
+    pieces = [ids for word in words if (ids := tokenizer.encode(word, add_special_tokens=False))]
+    labels = [label for ids, label in zip(pieces, labels, strict=False) for label in (label, *[-100] * (len(ids) - 1))]
+    return tokenizer.encode(" ".join(words)), [-100, *labels, -100]
+
+
 RIGHT = r"""
     15.2 | by_tokens
     15.2 | lambda *given: list(right(*given))
     15.3 | (0.25, 0.33, 0.29)
+    15.3 | ("25 %", "33%", "29 %")
     15.3 | [0.25, "0.333", "0.286"]
     15.4 | Lying
 """
 WRONG = r"""
+    15.2 | lambda words, labels, tokenizer: shifted(words, labels, tokenizer) | label of another word
     15.1 | right[1:-1] | [CLS] and [SEP] are tokens, too
     15.1 | [4, 0, 4, 2] | You give 4 labels
     15.1 | 7 | a list
