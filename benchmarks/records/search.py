@@ -84,7 +84,8 @@ def token_vectors(texts: Sequence[str], encoder, tokenizer) -> list[Tensor]:
 
 def added(one: Tensor, other: Tensor) -> Tensor:
     """Return the sum of two ways' scores, (Q, N) each, brought to mean 0 and standard deviation 1 first."""
-    return sum((each - each.mean(dim=1, keepdim=True)) / each.std(dim=1, keepdim=True) for each in (one, other))
+    both = [(each, each.std(dim=1, keepdim=True).clamp(min=1e-6)) for each in (one, other)]  # 0 if all are equal
+    return sum((each - each.mean(dim=1, keepdim=True)) / spread for each, spread in both)
 
 
 def search_all_ways(queries, texts, learn, encoder, tokenizer) -> dict[str, list[int]]:
