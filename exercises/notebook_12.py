@@ -33,7 +33,7 @@ def write_the_causal_mask(answer):
     """Check who may see whom in a text of T tokens, (T, T): True up to a token's own place."""
     expect_function(answer)
     expect_own(answer, "causal_mask", "compare the positions yourself.")
-    own = getattr(inspect.unwrap(answer), "__code__", None)
+    own = getattr(inspect.unwrap(getattr(answer, "itself", answer)), "__code__", None)
     borrowed = own and "generate_square_subsequent_mask" in own.co_names
     expect(not borrowed, "This calls PyTorch's own mask. Instead, compare the positions yourself.")
     for T in (4, 7, 1, 600):
