@@ -26,7 +26,7 @@ from publish.notebooks import (
     number_of,
     reveals_answer,
 )
-from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, units
+from publish.teaching import EXERCISE, STARTS_A_SLIDE, notes, sections, units
 from publish.website import BUILD, HEADING, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
 from utils.support.command_line import Parser
@@ -256,21 +256,33 @@ def add_notes(notebook, number: str) -> None:
     notebook.cells = cells
 
 
-def lay_out(copy: Path, views: Path):
-    """Read an executed notebook, and lay its cells out on slides of at most `MOST` words."""
+def leave_out(notebook, number: str) -> None:
+    """Leave out the sections of a notebook that the course takes only if there is time, marked ◇."""
+    for unit in units():
+        for row, cells in zip(unit.rows, sections(unit), strict=True):
+            late = {cell.id for cell in cells if row.notebook == number and row.if_there_is_time}
+            for cell in (cell for cell in notebook.cells if cell.id in late):
+                cell.metadata.slideshow.slide_type = "skip"
+
+
+def lay_out(copy: Path, views: Path, short: bool = False):
+    """Read an executed notebook, and lay its cells out on slides of at most `MOST` words; `short` without ◇."""
     notebook = read_for_slides(copy, views)
+    if short:
+        leave_out(notebook, number_of(copy))
     show_exercises(notebook)
     shorten(notebook)
     divide(notebook)
     return notebook
 
 
-def make_slides(copy: Path, folder: Path, by: str = "", own: str = "") -> Path:
+def make_slides(copy: Path, folder: Path, by: str = "", own: str = "", short: bool = False) -> Path:
     """Write the slides of an executed notebook to `folder`, with all files they need.
 
-    `by` is a line for the first slide, such as the lecturer's name and the date, and `own` the lecturer's own slides.
+    `by` is a line for the first slide, such as the lecturer's name and the date, and `own` the lecturer's own slides;
+    `short` leaves out what the course takes only if there is time.
     """
-    notebook = lay_out(copy, folder / "views")
+    notebook = lay_out(copy, folder / "views", short)
     add_sentences(notebook)
     add_notes(notebook, number_of(copy))
     if own.strip():
@@ -319,6 +331,7 @@ def main() -> str | None:
     parser.add_argument("names", nargs="*", metavar="03", help="the number of a notebook, or evening")
     parser.add_argument("--by", default="", metavar="'Ada Berg, 1 December'", help="a line for the first slide")
     parser.add_argument("--own", type=Path, metavar="FILE", help="slides of your own, in Markdown, with --- between")
+    parser.add_argument("--short", action="store_true", help="leave out what COURSE.md marks ◇")
     options = parser.parse_args()
     paths = [path for path in notebook_paths(options.names) if path.parent == NOTEBOOKS]
     if not options.names or not paths:
@@ -326,7 +339,7 @@ def main() -> str | None:
     try:
         own = options.own.read_text("utf-8") if options.own else ""
         for copy in execute(paths, BUILD / "executed_for_slides", LARGER_TEXT):
-            print(make_slides(copy, SITE / "slides", options.by, own))
+            print(make_slides(copy, SITE / "slides", options.by, own, options.short))
     except (OSError, ValueError) as error:
         return str(error)
     return None

@@ -70,6 +70,17 @@ def test_slides_have_at_most_80_words_and_one_sentence(path, tmp_path):
     assert sum(map(len, sentences)) >= 10  # written by hand, on the slides that show something
 
 
+def test_a_short_deck_leaves_out_what_the_course_may(tmp_path):
+    (path,) = (path for path in SERIES if path.name.startswith("09"))
+    long, short = (shown_on_slides(slides.lay_out(path, tmp_path, brief).cells) for brief in (False, True))
+    titles = [
+        [cell.source.splitlines()[0] for slide in made for cell in slide if cell.source] for made in (long, short)
+    ]
+    walk = "## Many texts: walk instead of comparing with all"
+    assert (walk in titles[0], walk in titles[1]) == (True, False)
+    assert set(titles[1]) < set(titles[0])
+
+
 @every_chapter
 def test_slides_omit_texts_for_readers(path):
     for slide in deck(path):
