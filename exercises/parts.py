@@ -26,6 +26,7 @@ from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.encoder_layer import FeedForward, TransformerEncoderLayer
 from utils.support.checkpoint import checkpoint_name, load_reference_model, load_tokenizer, read_checkpoint
 from utils.support.checks import check_shapes, checked_mask
+from utils.support.colours import css, variables
 from utils.support.comparisons import compare_rungs
 from utils.support.files import as_path, write_file
 from utils.support.reader_input import index_of, text_or_pair, validated
@@ -383,6 +384,8 @@ def save_page(name: str, text: str, texts: list[str], word: str = "it") -> Drawi
             code="".join(map(show_source, sources, sources.values())),
             view=sentence_view(model, tokenizer, text, token=place, layer=layer, head=head)._repr_html_(),
             rows=show_similarities(model, tokenizer, texts),
+            colours=css(dark=None),
+            dim=variables("dark"),
             light=HtmlFormatter(style="default").get_style_defs("pre"),
             dark=HtmlFormatter(style="github-dark").get_style_defs("pre"),
             **{"H": config.hidden_size, "L": config.num_hidden_layers, "A": config.num_attention_heads},

@@ -8,7 +8,7 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Line
 
-from utils.support.colours import LIGHT
+from utils.support.colours import LIGHT, ROLES
 
 WIDTH, HEIGHT = 860, 520  # pixels, of which 100 are an inch
 MOST = 18  # words that fit side by side
@@ -44,10 +44,10 @@ def draw_png(tokens: list[str], weights: list[float], place: int, headline: str,
         half, top = FULL * weights[index] / 2, BASE - 40 - 200 * abs(index - place) / len(shown)
         outline = arch(start + half, x[index], top, half)
         start += 2 * half
-        axes.add_patch(PathPatch(outline, facecolor=LIGHT["blue"], edgecolor=LIGHT["blue"], lw=0.3))
+        axes.add_patch(PathPatch(outline, color=LIGHT[ROLES["key"]], lw=0.3))
         token = tokens[index] if can_draw(tokens[index]) else "?"
         style = {"ha": "right", "rotation": 45, "rotation_mode": "anchor", "fontsize": 11}
-        colour = LIGHT["purple" if index == place else "ink"]
+        colour = LIGHT[ROLES["query"] if index == place else "ink"]
         axes.text(x[index] + 5, BASE + 48, token, color=colour, **style, **write)
         axes.text(x[index], BASE + 22, f"{weights[index]:.2f}", ha="center", fontsize=9, color=LIGHT["soft"], **write)
     file = io.BytesIO()
