@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import nn
+from torch.nn import functional as F
 
 from exercises.diagnosis import patches, texts
 
@@ -34,7 +35,7 @@ ORDER = "order of layers"
 
 def add(stage: str, group: str, table: str) -> None:
     """Add the bugs of a group: a line `name | exercise`, an indented line of Python, and a sentence below it."""
-    names = vars(texts if stage in (TEXT_TO_IDS, POOLING) else patches)
+    names = {**vars(texts if stage in (TEXT_TO_IDS, POOLING) else patches), "F": F}
     rows = textwrap.dedent(table).strip().splitlines()
     for row, source, sentence in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
         name, exercise = row.split(" | ")
@@ -265,9 +266,6 @@ add(
     no last norm | 5.5
         lambda encoder: replace(feed_forward_norm=lambda layer: nn.Identity())(encoder.layers[-1])
         The last layer lacks its last LayerNorm: only the last vectors differ.
-    extra norm | 5.5
-        normalized_again
-        There is one more LayerNorm, untrained, after the last layer: BERT ends with its last layer.
     """,
 )
 add(
@@ -384,7 +382,7 @@ add(
         lambda states, mask: total(states, mask) / mask.size(1)
         The sum of the real tokens is divided by the padded length. Harmless once vectors are normalized.
     specials left out | 9.2
-        mean_without_specials
+        lambda states, mask: mean(states[:, 1:-1], mask[:, 2:])
         [CLS] and the last [SEP] are left out of the mean: this checkpoint was trained with them.
     sum | 9.1
         total
@@ -403,11 +401,8 @@ add(
 
 
 def with_bugs(encoder: nn.Module, *names: str) -> nn.Module:
-    """Return a copy of an encoder with these bugs, in evaluation mode; it shares the weights."""
-    if unknown := set(names) - set(ENCODER_BUGS):
-        raise ValueError(f"there is no bug {', '.join(sorted(unknown))}: use a name of exercises.diagnosis.bugs.BUGS")
+    """Return a copy of an encoder with these bugs, in evaluation mode; it shares the weights. ValueError for others."""
     changed = patches.light_copy(encoder).eval()
-    for name in ENCODER_BUGS:
-        if name in names:
-            BUGS[name].patch(changed)
+    for name in sorted(names, key=ENCODER_BUGS.index):
+        BUGS[name].patch(changed)
     return changed

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 Patch = Callable[[nn.Module], None]
 ALL = ("embeddings", "layers")
@@ -229,8 +228,3 @@ def norms(function: Callable[[nn.LayerNorm, Tensor], Tensor], *parts: str) -> Pa
 def stack(function: Callable[[list], list]) -> Patch:
     """Replace the list of layers by a function of it."""
     return lambda encoder: setattr(encoder, "layers", nn.ModuleList(function(list(encoder.layers))))
-
-
-def normalized_again(encoder: nn.Module) -> None:
-    """Normalize the last states once more, without trained numbers."""
-    wrap(encoder.layers[-1].feed_forward_norm, "forward", lambda norm, x: F.layer_norm(norm(x), x.shape[-1:]))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from exercises.diagnosis.texts import INPUTS, TEXTS, Batch
+from utils.support.batches import device_of
 from utils.support.checkpoint import wrap_read_errors
 
 LONG, SHORT = ("time flies like an unaffable café", "so it goes"), ("fruit flies", "so")
@@ -76,7 +77,9 @@ def as_tensor(numbers) -> Tensor:
 
 @torch.no_grad()
 def call(model, batch: Batch) -> Tensor:
-    """Return the states of a model or function, all if it offers them, in its own mode."""
+    """Return the states of a model or function, all if it offers them, in its own mode and on its device."""
+    if isinstance(model, nn.Module):
+        batch = [part.to(device_of(model)) for part in batch]
     output = model(*batch, **({"output_hidden_states": True} if hasattr(model, "config") else {}))
     states = getattr(output, "hidden_states", None)
     return as_tensor(getattr(output, "last_hidden_state", output) if states is None else states)
@@ -91,5 +94,5 @@ def missing_weights(model, encoder: nn.Module) -> list[str]:
     return [
         name
         for name, (size, total) in ours.items()
-        if not any(number == size and abs(other - total) <= 0.01 * total for number, other in theirs)
+        if not any(number == size and abs(other - total) <= 0.001 * total for number, other in theirs)
     ]

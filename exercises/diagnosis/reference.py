@@ -1,5 +1,6 @@
 """Our encoder, and what it returns for the probe with each bug: computed when first needed, and once."""
 
+from copy import deepcopy
 from functools import cache, cached_property
 
 import torch
@@ -17,7 +18,7 @@ class Reference:
     """The right encoder, its tokenizer, the probe's batch, and which of its tokens are real."""
 
     def __init__(self, encoder: nn.Module, tokenizer):
-        self.encoder, self.tokenizer = encoder, tokenizer
+        self.encoder, self.tokenizer = deepcopy(encoder).cpu().float(), tokenizer
         self.batch = probe_batch(tokenizer)
         self.real = self.batch[1] == 1
 

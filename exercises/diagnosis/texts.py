@@ -52,9 +52,3 @@ def total(states: Tensor, mask: Tensor) -> Tensor:
 def mean(states: Tensor, mask: Tensor) -> Tensor:
     """Return the mean of the real tokens' vectors, (B, H): the right way for the default checkpoint."""
     return total(states, mask) / mask.sum(1, keepdim=True)
-
-
-def mean_without_specials(states: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean without the first and the last real token."""
-    index = torch.arange(mask.size(1))
-    return mean(states, mask * (index > 0) * (index < mask.sum(1, keepdim=True) - 1))
