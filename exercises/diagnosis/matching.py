@@ -71,7 +71,7 @@ def match(numbers: Tensor, guesses: Mapping[Names, Tensor]) -> Match:
     alike = [each for each in names if distances[each] <= limit]
     following = distances[names[len(alike)]] if len(alike) < len(names) else nearest
     is_noise = nearest <= NOISE[kind]
-    fits = alike if len(alike) < len(names) and nearest <= (NOISE[kind] if len(alike) > 1 else LIMIT) else []
+    fits = alike if len(alike) < len(names) and nearest <= max(NOISE[kind], LIMIT * (len(alike) == 1)) else []
     if fits == [()] and not is_noise:
         fits = []
     return Match(fits, nearest, following, kind, names[0])
