@@ -61,8 +61,10 @@ class TextLabels:
         if options.data is None:
             splits, self.names, self.notes = reviews(), SENTIMENTS, []
         else:
-            own = read_labelled(options.data, options.text or "text", options.label)
+            columns = options.text or ["text"]
+            own = read_labelled(options.data, columns, options.label)
             splits, self.names, self.notes = own[:3], own.names, [f"Read {own.rows:,} rows."]
+            self.notes += [f"Pairs of texts: {' and '.join(columns)}"] * (len(columns) > 1)
             self.notes += own.notes()
         self.splits = [split[: options.limit] for split in splits]
         self.notes += describe_data(self.splits, self.names, (label for split in self.splits for label in split.labels))

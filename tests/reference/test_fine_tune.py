@@ -374,6 +374,7 @@ def test_pairs_are_learned_and_read_by_pipeline(tmp_path, tiny, run):
     (tmp_path / "pairs.csv").write_text("\n".join(["premise,hypothesis,label", *rows]), "utf-8")
     data = ["--data", tmp_path / "pairs.csv", "--text", "premise", "--text", "hypothesis"]
     printed = run(*data, "--checkpoint", tiny, *LEARN, "--save", tmp_path / "saved")
+    assert "Pairs of texts: premise and hypothesis\n" in printed
     assert "Pairs for the test, 6, with a text that training has in another pair: 2\n" in printed
     assert "Test accuracy 100.0% of 6 texts" in printed
     model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "saved")
