@@ -155,6 +155,14 @@ def test_model_with_parts_packs_and_embeds(all_parts, encoder, tokenizer):
     torch.testing.assert_close(queries[3], encoder(**batch, output_queries_keys=True).queries[3], rtol=1e-4, atol=1e-4)
 
 
+def test_check_of_a_stub_says_since_when_a_part_is_yours(mine, capsys):
+    for saved, words in (("", "not attempted yet"), ("feed_forward", r"already yours since \d+ \w+ \d{4}\. Your BERT")):
+        if saved:
+            save_part(saved, RIGHT[saved])
+        check("5.3", ...)
+        assert re.match(f"Exercise 5.3: {words}", capsys.readouterr().out)
+
+
 def test_error_in_a_part_names_file_and_remedy(mine):
     save_part("feed_forward", RIGHT["feed_forward"])
     path = mine / "feed_forward.py"
