@@ -105,7 +105,7 @@ cpu-torch:  ## install PyTorch's CPU build, which is gigabytes smaller (on Linux
 
 lab: $(INSTALLED)  ## install the series and open JupyterLab (ARGS="--no-browser --port 8901" on a remote machine)
 	$(if $(CHECKPOINT),@$(BIN)/python -c "from utils.support.checkpoint import exit_without_checkpoint; exit_without_checkpoint()")
-	@echo "JupyterLab opens 00_overview.ipynb. One evening only? Then open evening.ipynb beside it."
+	@echo "JupyterLab opens 00_overview.ipynb. One evening only? Then open evening.ipynb in its folder."
 	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir=$(call quoted,$(CURDIR)) $(ARGS) notebooks/00_overview.ipynb
 
 clean:  ## remove the virtual environment and all caches

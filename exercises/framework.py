@@ -307,7 +307,7 @@ def as_share(answer, name: str) -> float:
     return as_number(answer, name)
 
 
-def as_shape(answer) -> tuple[int | float, ...]:
+def as_shape(answer, question: str = "The answer") -> tuple[int | float, ...]:
     """Return a tuple, list, torch.Size, text or tensor of sizes as a tuple; a matrix counts as its own shape."""
     answer = from_text(answer)
     if isinstance(answer, (Tensor, np.ndarray)) and answer.ndim > 1:
@@ -317,8 +317,8 @@ def as_shape(answer) -> tuple[int | float, ...]:
     except TypeError:
         sizes = None
     kind = type(answer).__name__
-    expect(sizes is not None, f"The answer should be a shape, a tuple such as (2, 3), but it is of type {kind}.")
-    numbers = [as_number(size, "The answer: each size") for size in sizes]
+    expect(sizes is not None, f"{question} should be a shape, a tuple such as (2, 3), but it is of type {kind}.")
+    numbers = [as_number(size, f"{question}: each size") for size in sizes]
     return tuple(int(number) if number.is_integer() else number for number in numbers)
 
 

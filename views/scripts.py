@@ -1,4 +1,4 @@
-"""JavaScript modules as one classic script: a page needs no server, and whoever makes it no npm."""
+"""JavaScript modules as one classic script: a page needs no server, and no npm is needed to make one."""
 
 import re
 from functools import cache

@@ -90,7 +90,7 @@ def sentence_view(
             "heads": A,
             "layers": first.layers,
             "turns": None if turns is None else pack_turns(turns[:, first.layers]),
-            "first": start | {"mode": mode, "both": compared is not None, "cut": None if turns is None else 0},
+            "first": start | {"mode": mode, "both": compared is not None} | ({} if turns is None else {"cut": 0}),
             "models": have_same_words(sentences),
         },
         title=title,

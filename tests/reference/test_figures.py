@@ -71,7 +71,7 @@ REFUSED = [
     (matched("a " * 101), "at most 200 characters"),
     (lambda _: figures.vocabulary_lines({"a": 0, "b": 2}), "2 tokens have ids up to 2: number them"),
     (lambda _: figures.vocabulary_lines({"a\n": 0}), "contains a line break"),
-    (merged([]), "empty list"),
+    (merged([]), "got no texts"),
     (merged(["1 + 1!"]), "must contain at least one word of letters, got '1"),
     (merged(["fly " * 501]), "2,004 characters, but this figure takes at most 2,000: pass fewer"),
     (merged(["flies"], 0), "steps must be an integer from 1 to 60, got 0"),

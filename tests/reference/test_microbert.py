@@ -149,6 +149,7 @@ def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes,
 
 
 @pytest.mark.parametrize("limit", ["", "sentence_bert_config max_seq_length", "tokenizer_config model_max_length"])
+@pytest.mark.filterwarnings("ignore:.* the rest of them is not read")
 def test_microbert_cuts_texts_as_embed(tmp_path, limit):
     torch.manual_seed(0)
     encoder = TransformerForMaskedLM(BertConfig(**TINY, initializer_range=0.3)).eval()

@@ -46,6 +46,7 @@ def test_embed_equals_sentence_transformers(peer, encoder, tokenizer, official_t
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.* the rest of them is not read")
 def test_embed_truncates_as_the_checkpoint_does(peer, encoder, tokenizer):
     assert peer.max_seq_length == 256
     text = "a film that would not end " * 200
@@ -213,6 +214,7 @@ def test_embed_refuses_other_pooling_than_the_mean(tmp_path, pooling, modules, r
         ("1_Pooling/config.json", {"pooling_mode": "mean", "new_setting": 3}, "new_setting=3"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.* the rest of them is not read")
 def test_settings_of_sentence_transformers_are_obeyed_or_refused(tmp_path, file, settings, found):
     BertModel(BertConfig(**TINY)).save_pretrained(tmp_path)
     (tmp_path / "modules.json").write_text(modules_json("Transformer", "Pooling", "Normalize"))

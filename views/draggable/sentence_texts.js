@@ -8,7 +8,7 @@ export const L = layers.length;
 export const rows = []; // per text: of each layer, head and token
 export const turns = []; // per cut: the degrees of each layer, head and token; empty if they were not measured
 export const CUTS = ["link left out", "left out, its weight shared"];
-export const state = { text: 0, before: null, target: 0, all: models, ...data.first };
+export const state = { text: 0, before: null, target: 0, all: models, cut: null, ...data.first };
 // What is drawn: the columns of each slot, the elements for it, and where they are; `given` is what the map shows.
 export const drawing = { slots: [], words: [], ribbons: [], outlines: [], parts: [], tags: [], place: null, given: [] };
 export const FULL = 40; // degrees that fill a ribbon of weight 1
@@ -46,7 +46,7 @@ export function row(text, { layer, head, token } = state, all = rows) {
 
 // By how many degrees the chosen token's vector turns without its link to each column; null if that is not drawn.
 export function turnsOf({ layer, head, token, cut } = state) {
-  if (cut === null || state.mode !== "pieces" || layer >= L || head >= heads) return null;
+  if (cut === null || !turns.length || state.mode !== "pieces" || layer >= L || head >= heads) return null;
   const at = idsOf(0).indexOf(token);
   return turns[cut][(layer * heads + head) * sizes[0] + at];
 }
