@@ -4,7 +4,7 @@ import math
 from types import FunctionType
 
 import torch
-from torch.nn import functional as F  # noqa: F401 - for the answers
+from torch.nn import functional as F
 
 from utils.encoder_layer import TransformerEncoderLayer
 from utils.support.checkpoint import load_tokenizer
