@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from views.any_model import NotPlainSoftmax
-from views.models import inference, on_device, read_layers, require_tokens, tokenize_for_view
+from views.models import hidden_states, inference, on_device, read_layers, require_tokens, tokenize_for_view
 
 MOST = 64  # tokens; there are L·A·S² links
 CHUNK = 2048  # links that are left out at a time
@@ -27,7 +27,7 @@ def measure_cuts(model: nn.Module, tokenizer: Callable, texts: Sequence[str]) ->
         try:
             layers = read_layers(model, inputs)
             blocks = blocks_around(model, layers.outputs, len(layers.weights))
-            states = inputs_of(model, inputs, blocks)
+            states = hidden_states(model, inputs)[:-1, 0]  # (L, S, H), which enter the layers
             parts = zip(blocks, layers.outputs, states, layers.weights, layers.values, strict=True)
             return torch.stack([turns_in_layer(*part) for part in parts], dim=1)
         except NotPlainSoftmax as reason:
@@ -42,22 +42,6 @@ def blocks_around(model: nn.Module, outputs: Sequence[nn.Module], L: int) -> nn.
         if len(blocks) == len(pairs) == L and all(output in set(block.modules()) for block, output in pairs):
             return blocks
     raise NotPlainSoftmax("it has no list of layers, each with a linear layer after attention")
-
-
-def inputs_of(model: nn.Module, inputs: dict[str, Tensor], blocks: nn.ModuleList) -> list[Tensor]:
-    """Return the vectors (S, H) that enter each layer."""
-    states = []
-
-    def keep(_, arguments, options):
-        states.append((arguments[0] if arguments else options["hidden_states"])[0])
-
-    hooks = [block.register_forward_pre_hook(keep, with_kwargs=True) for block in blocks]
-    try:
-        model(**inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return states
 
 
 def turns_in_layer(block: nn.Module, output: nn.Module, states: Tensor, weights: Tensor, values: Tensor) -> Tensor:
@@ -80,9 +64,9 @@ def turns_in_layer(block: nn.Module, output: nn.Module, states: Tensor, weights:
 
 def run_block(block: nn.Module, output: nn.Module, states: Tensor, context: Tensor) -> Tensor:
     """Return what a layer makes of vectors (N, H), each alone, if its heads return `context` (N, A·D), in float32."""
-    hook = output.register_forward_pre_hook(lambda *_: (context[:, None].to(states),))
+    hook = output.register_forward_pre_hook(lambda *_: (context[:, None].to(output.weight),))
     try:
-        result = block(states[:, None])
+        result = block(states[:, None].to(output.weight))
     except TypeError as error:
         raise NotPlainSoftmax(f"its layers need more than vectors ({error})") from None
     finally:

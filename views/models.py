@@ -101,6 +101,29 @@ def read_layers(model, inputs: dict[str, Tensor], *, neurons: bool = True) -> La
     return read_neurons(model, inputs) if neurons else Layers(read_weights(model, inputs)["all"])
 
 
+def kind_of(model: nn.Module) -> str:
+    """Return the family of a model of transformers, or the class of another one."""
+    return family_of(model) if is_official(model) else type(model).__name__
+
+
+def hidden_states(model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+    """Return the vectors (L + 1, B, S, H) of the embedding and after each layer, in float32.
+
+    ValueError for vectors without a direction.
+    """
+    options = {"output_hidden_states": True} | ({"return_dict": True} if is_official(model) else {})
+    states = model(**inputs, **options).hidden_states
+    states = torch.stack([state.float() for state in states]).cpu()
+    lengths = states.norm(dim=-1)
+    if (wrong := ~(lengths.isfinite() & (lengths > 0))).any():
+        layer, *rest = wrong.nonzero()[0].tolist()
+        raise ValueError(
+            f"after layer {layer} of a {kind_of(model)}, a vector has the length {lengths[layer, *rest]:.0f}, so it "
+            "has no direction: load trained weights without nan"
+        )
+    return states
+
+
 def on_device(model, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the inputs on the model's device."""
     return {name: tensor.to(device_of(model)) for name, tensor in inputs.items()}

@@ -7,12 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from utils.encoder import TransformerEncoder
-from views.any_model import Layers, NotPlainSoftmax, family_of, has_two_sides, is_official
+from views.any_model import Layers, NotPlainSoftmax, has_two_sides, is_official
 from views.arguments import act
 from views.figures import make_figure, pack
 from views.models import (
     check_model,
+    hidden_states,
     inference,
+    kind_of,
     name_of,
     on_device,
     read_layers,
@@ -119,11 +121,6 @@ def read_path(model: nn.Module, tokenizer: Callable, text: str) -> Path:
     return Path([writable(one) for one in names], turns, flows, unsplit)
 
 
-def kind_of(model: nn.Module) -> str:
-    """Return the family of a model of transformers, or the class of another one."""
-    return family_of(model) if is_official(model) else type(model).__name__
-
-
 def mask_token_id(tokenizer: Callable) -> int:
     """Return the id of the mask token; ValueError if the tokenizer has none."""
     own = getattr(tokenizer, "mask_token_id", None)
@@ -140,24 +137,6 @@ def mask_token_id(tokenizer: Callable) -> int:
 def mask_word(input_ids: Tensor, ids: Sequence[int], word: int, mask: int) -> Tensor:
     """Return the ids (S,) with the mask token in place of each piece of a word."""
     return torch.where(torch.tensor(ids, device=input_ids.device) == word, mask, input_ids)
-
-
-def hidden_states(model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
-    """Return the vectors (L + 1, B, S, H) of the embedding and after each layer, in float32.
-
-    ValueError for vectors without a direction.
-    """
-    options = {"output_hidden_states": True} | ({"return_dict": True} if is_official(model) else {})
-    states = model(**inputs, **options).hidden_states
-    states = torch.stack([state.float() for state in states]).cpu()
-    lengths = states.norm(dim=-1)
-    if (wrong := ~(lengths.isfinite() & (lengths > 0))).any():
-        layer, *rest = wrong.nonzero()[0].tolist()
-        raise ValueError(
-            f"after layer {layer} of a {kind_of(model)}, a vector has the length {lengths[layer, *rest]:.0f}, so it "
-            "has no direction: load trained weights without nan"
-        )
-    return states
 
 
 def split_layers(layers: Layers, states: Tensor) -> Tensor:
