@@ -53,11 +53,12 @@ def join(*entries: Path, without: tuple[Path, ...] = ()) -> str:
     forms of import and export.
     """
     owners: dict[str, Path] = {}
-    for path in modules(*without, *entries):
+    order = modules(*without, *entries)
+    for path in order:
         for name in names_of(path):
             if (owner := owners.setdefault(name, path)) != path:
                 raise ValueError(f"{path.name} and {owner.name} both declare {name}, in one scope: rename one")
-    texts = [plain(path) for path in modules(*entries) if path not in modules(*without)]
+    texts = map(plain, order[len(modules(*without)) :])
     return shorten("\n".join(['"use strict";', *texts]))
 
 
