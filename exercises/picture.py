@@ -4,11 +4,12 @@ import io
 import textwrap
 
 from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont, get_font
+from matplotlib.font_manager import findfont
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Line
 
 from utils.support.colours import LIGHT, ROLES
+from utils.support.plots import letters_of
 
 WIDTH, HEIGHT = 860, 520  # pixels, of which 100 are an inch
 MOST = 18  # words that fit side by side
@@ -17,8 +18,7 @@ BASE, FULL = 380, 60  # the pixels above the words, and the width of a ribbon of
 
 def can_draw(text: str) -> bool:
     """Return whether matplotlib's font has every character of a text."""
-    font = get_font(findfont("DejaVu Sans"))
-    return all(font.get_char_index(ord(character)) for character in text)
+    return letters_of(findfont("DejaVu Sans")).issuperset(text)
 
 
 def draw_png(tokens: list[str], weights: list[float], place: int, headline: str, lines: str) -> bytes:
