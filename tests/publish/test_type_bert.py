@@ -28,6 +28,7 @@ def test_each_mistake_differs_from_ours_and_from_those_with_other_hints(gap):
         answers = answers_to(body)
         others = [told for before, told in found if told != hint and all(map(checks.agree, answers, before))]
         assert others == [], body
+        assert checks.judge(SOURCE, gap, body)["hint"] == hint
         found.append((answers, hint))
     assert checks.judge(SOURCE, gap, ours)["right"]
     assert not checks.judge(SOURCE, gap, checks.first_lines(SOURCE, gap))["right"]
