@@ -52,8 +52,8 @@ endif
 export CHECKPOINT
 endif
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval -p tests.notebooks.pictures)
-# Kernels of `make test` are forked from one process that has already imported everything, on systems that support it.
-FORKED_KERNELS := -p tests.kernels.plugin
+# Seconds that a kernel may take to start on a busy machine.
+PATIENCE := --nbval-kernel-startup-timeout 600
 # Report the slowest tests at the end.
 PROGRESS_OPTS := --durations=15 --durations-min=5
 # Start with the slowest notebook, so that the other processes can run everything else in the meantime.
@@ -135,9 +135,8 @@ quick: style  ## check style and run the short tests; use after every edit
 # One process more than cores: while one waits for a browser or a program, the others work.
 test test-unpinned: PROCESSES := $(shell echo $$(($(CORES) + 1)))
 test: lint  ## run everything CI runs on a push: style, tests, every output of the notebooks and solutions
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(FORKED_KERNELS) $(PROGRESS_OPTS) $(EVERYTHING) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(PATIENCE) $(PROGRESS_OPTS) $(EVERYTHING) $(ARGS)
 
-test-all: FORKED_KERNELS :=
 test-all test-unpinned: SKIPPED :=
 test-all: export STATES := 50
 test-all: test  ## run `make test`, the proofs and the slow tests: other checkpoints, Colab, edits of newcomers, interrupted programs
