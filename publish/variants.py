@@ -17,9 +17,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from random import Random
 
+import torch
+
+from utils.encoder import TransformerEncoder
 from utils.support.command_line import Parser
 from utils.tokenization import WordPieceTokenizer
 
@@ -183,6 +187,27 @@ def after_unit_3(a: int, b: int, c: int, d: int, f: int) -> str:
     )
 
 
+@cache
+def attention_of_sentences() -> list[torch.Tensor]:
+    """Return the weights (L, A, S, S) of the embedded checkpoint on the sentences for unit 7."""
+    tokenizer, encoder = WordPieceTokenizer.from_checkpoint(), TransformerEncoder.from_checkpoint()
+    with torch.inference_mode():
+        outputs = [encoder(**tokenizer(text), output_attentions=True) for text in TEXTS["sentences"]]
+    return [torch.cat(output.attentions) for output in outputs]
+
+
+def after_unit_7(layer: int, head: int) -> str:
+    """Return the rule by position that a head follows most often between words, and how often."""
+    columns = [weights[layer, head, 1:-1, 1:-1].argmax(dim=-1).tolist() for weights in attention_of_sentences()]
+    away = Counter(column - row for found in columns for row, column in enumerate(found))
+    (best, hits), total = away.most_common(1)[0], away.total()
+    rule = f"{abs(best)} {'ahead' if best > 0 else 'back'}" if best else "the token itself"
+    return (
+        f"On sentences of ours, [CLS] and [SEP] left out, the best rule is “{rule}”: there {hits} of {total} tokens "
+        "look most. A good answer names a rule that is as strong on its sentences, and counts both where they differ."
+    )
+
+
 def layer_sizes(A: int, D: int, F: int, case: str) -> str:
     """Return the parameters of an encoder layer, before and after a change."""
     H, I = A * D, F * A * D  # noqa: E741
@@ -230,7 +255,7 @@ ANSWERS = {
     "why, applied": lambda asked, good, case: good,
     "after unit 3": after_unit_3,
     "after unit 5": lambda asked, good, case: good,
-    "after unit 7": lambda layer, head: "A claim that can be refuted, a rule that is a fair rival, and both counts.",
+    "after unit 7": after_unit_7,
     "after unit 9": lambda n, k, j: f"Only the {k + j} queries that one of them alone finds decide. {luck(k, j)}.",
     "after unit 11": lambda V, loss: (
         f"ln {V} = {math.log(V):.2f}; frequencies of words, and counts of neighbours; the loss with the neighbours "
@@ -245,17 +270,18 @@ def stretch(secret: str) -> str:
 
 
 def ask(names: Sequence[str], secret: str, kind: str, keys: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Return each name's questions and answers; in an exam, no two versions share an answer or a case of a pool."""
+    """Return each name's questions and answers; no two versions of an exam share a part of an answer, or a case."""
     rows, taken, secret = [], set(), stretch(secret)
     for name in names:
         rows.append([])
         for key in keys:
-            draw, text, answer, case = Random(f"{secret}\n{name}\n{key}"), "", "", ""
-            while not text or (kind == "exam" and not taken.isdisjoint({(key, answer), (key, case)})):
+            draw, parts = Random(f"{secret}\n{name}\n{key}"), set()
+            while not parts or (kind == "exam" and not taken.isdisjoint(parts)):
                 numbers = DRAWS[key](draw)
                 text = (TEXTS["questions"] | TEXTS["written"])[key].strip().format(**numbers)
-                answer, case = ANSWERS[key](**numbers), numbers.get("case", text)
-            taken |= {(key, answer), (key, case)}
+                answer = ANSWERS[key](**numbers)
+                parts = {(key, *part) for part in enumerate([numbers.get("case", text), *answer.split("; ")])}
+            taken |= parts
             rows[-1].append((text, answer))
     return rows
 

@@ -223,8 +223,25 @@ def test_an_exam_has_two_versions_without_a_common_question_or_answer(secret):
     assert len(EXAM) == 12
     for first, second in zip(one, two, strict=True):
         assert first[0] != second[0]
-        assert first[1] != second[1]
+        shared = [part for part in zip(first[1].split("; "), second[1].split("; "), strict=False) if len(set(part)) < 2]
+        assert shared == []
         assert "{" not in "".join(first + second)
+
+
+def test_the_rule_of_a_head_is_what_the_official_model_does():
+    model, tokenizer = load_reference_model(), load_tokenizer()
+    for layer, head in ((3, 1), (1, 2), (5, 11)):
+        found = ANSWERS["after unit 7"](layer, head)
+        rule, hits, total = re.search("“(.*)”: there (\\d+) of (\\d+)", found).groups()
+        away = 0 if rule == "the token itself" else int(rule.split()[0]) * (1 if "ahead" in rule else -1)
+        looks = []
+        for text in TEXTS["sentences"]:
+            batch = tokenizer(text, return_tensors="pt")
+            with torch.inference_mode():
+                weights = model(**batch, output_attentions=True).attentions[layer][0, head, 1:-1, 1:-1]
+            looks += (weights.argmax(dim=-1) - torch.arange(len(weights))).tolist()
+        assert (looks.count(away), len(looks)) == (int(hits), int(total))
+        assert max(Counter(looks).values()) == int(hits)
 
 
 def test_points_of_an_exam_are_stated_and_add_up():
