@@ -42,6 +42,8 @@ WORDS, MOST, PICTURE = 60, 80, 65
 SENTENCE = re.compile(r"(?<=[.!?)])\s+(?=[A-Z*\"“(])")
 KEPT = re.compile(r"#|!\[|\$\$|\||```|<|[-*] |\d\. ")  # how a block begins that stays whole
 BLOCKS = re.compile(r"(?<=\n)(?=\n|[-*] |\d\. )")  # where a text may be divided, before an empty line or a point
+STAYS = re.compile(r"!\[|\?\*\*")  # in a part of a text, for which a short deck has a slide: a picture, a question
+SAID = re.compile(r"#+ (You will be able to|Recap)")  # how a text begins that a short deck leaves out
 NO_WORD = re.compile(r"<[^>]*>|!\[[^]]*\]|(?<=\])\([^)]*\)")  # a tag, the name of a picture, an address
 # what is left out where it would break a line: a comment, and then what is printed, since the output shows it
 LEFT_OUT = {re.compile(r"\s+# [^'\"]*$"): "", re.compile(r"(?<=\bprint\().*(?=\)$)"): "..."}
@@ -141,10 +143,10 @@ def room_for(cell) -> float:
     return max(count_words(cell), MOST * lines / LINES) + PICTURE * pictures
 
 
-def divide(notebook) -> None:
-    """Start a new slide where one would be too full."""
+def divide(notebook, short: bool = False) -> None:
+    """Start a new slide where one would be too full; in a `short` deck, what a text says there goes to the notes."""
     cells, room = [], 0
-    for cell in (part for whole in notebook.cells for part in parts_of(whole)):
+    for cell in (part for whole in notebook.cells for part in (in_short if short else parts_of)(whole)):
         if (kind := cell.metadata.slideshow.slide_type) not in ("notes", "skip"):
             fits = room + room_for(cell) <= MOST
             if fits and cell.source.startswith(NO_GUESS):
@@ -181,6 +183,16 @@ def parts_of(cell) -> list:
     for number, part in enumerate(parts[1:], 2):
         part.id = f"{part.id}-{number}"
         part.metadata.slideshow.slide_type = "subslide" if cell.cell_type == "markdown" else "-"
+    return parts
+
+
+def in_short(cell) -> list:
+    """Return the parts of a cell, but of a text only the first on a slide, and what shows, asks or is an exercise."""
+    first, *others = parts = parts_of(cell)
+    if cell.cell_type == "markdown" and "### Exercise" not in first.source:
+        for part in (part for part in others if not STAYS.search(part.source)):
+            first.metadata.slideshow |= part.metadata.slideshow | {"slide_type": first.metadata.slideshow.slide_type}
+            part.metadata.slideshow = from_dict({"slide_type": "notes"})
     return parts
 
 
@@ -257,7 +269,9 @@ def add_notes(notebook, number: str) -> None:
 
 
 def leave_out(notebook, number: str) -> None:
-    """Leave out the sections of a notebook that the course takes only if there is time, marked ◇."""
+    """Leave out the sections that the course takes only if there is time, marked ◇, and what one says in class."""
+    for cell in (cell for cell in notebook.cells if SAID.match(cell.source)):
+        cell.metadata.slideshow.slide_type = "skip"
     for unit in units():
         for row, cells in zip(unit.rows, sections(unit), strict=True):
             late = {cell.id for cell in cells if row.notebook == number and row.if_there_is_time}
@@ -266,13 +280,13 @@ def leave_out(notebook, number: str) -> None:
 
 
 def lay_out(copy: Path, views: Path, short: bool = False):
-    """Read an executed notebook, and lay its cells out on slides of at most `MOST` words; `short` without ◇."""
+    """Read an executed notebook, and lay its cells out on slides of at most `MOST` words; `short` with fewer."""
     notebook = read_for_slides(copy, views)
     if short:
         leave_out(notebook, number_of(copy))
     show_exercises(notebook)
     shorten(notebook)
-    divide(notebook)
+    divide(notebook, short)
     return notebook
 
 
@@ -280,7 +294,7 @@ def make_slides(copy: Path, folder: Path, by: str = "", own: str = "", short: bo
     """Write the slides of an executed notebook to `folder`, with all files they need.
 
     `by` is a line for the first slide, such as the lecturer's name and the date, and `own` the lecturer's own slides;
-    `short` leaves out what the course takes only if there is time.
+    `short` leaves out what the course takes only if there is time, goals and recaps, and the ends of long texts.
     """
     notebook = lay_out(copy, folder / "views", short)
     add_sentences(notebook)
@@ -331,7 +345,7 @@ def main() -> str | None:
     parser.add_argument("names", nargs="*", metavar="03", help="the number of a notebook, or evening")
     parser.add_argument("--by", default="", metavar="'Ada Berg, 1 December'", help="a line for the first slide")
     parser.add_argument("--own", type=Path, metavar="FILE", help="slides of your own, in Markdown, with --- between")
-    parser.add_argument("--short", action="store_true", help="leave out what COURSE.md marks ◇")
+    parser.add_argument("--short", action="store_true", help="fewer slides: without ◇ and recaps, long texts as notes")
     options = parser.parse_args()
     paths = [path for path in notebook_paths(options.names) if path.parent == NOTEBOOKS]
     if not options.names or not paths:

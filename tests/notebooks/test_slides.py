@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from publish import slides
+from publish import slides, teaching
 from publish.notebooks import REMOVE_INPUT, is_folded, reveals_answer
 from publish.slides import hides_code
 from tests.helpers import ROOT, STARTS, kind_of
@@ -70,15 +70,19 @@ def test_slides_have_at_most_80_words_and_one_sentence(path, tmp_path):
     assert sum(map(len, sentences)) >= 10  # written by hand, on the slides that show something
 
 
-def test_a_short_deck_leaves_out_what_the_course_may(tmp_path):
-    (path,) = (path for path in SERIES if path.name.startswith("09"))
-    long, short = (shown_on_slides(slides.lay_out(path, tmp_path, brief).cells) for brief in (False, True))
-    titles = [
-        [cell.source.splitlines()[0] for slide in made for cell in slide if cell.source] for made in (long, short)
-    ]
-    walk = "## Many texts: walk instead of comparing with all"
-    assert (walk in titles[0], walk in titles[1]) == (True, False)
-    assert set(titles[1]) < set(titles[0])
+@pytest.mark.parametrize("unit", teaching.units(), ids=lambda unit: unit.title)
+def test_short_decks_have_43_slides_for_46_minutes_of_class(unit, tmp_path):
+    made = []
+    for path in (path for path in SERIES if path.name[:2] in unit.notebooks):
+        cells = slides.lay_out(path, tmp_path, short=True).cells
+        made += shown_on_slides(cells)
+        assert sum("sentence" in cell.metadata.slideshow for cell in cells) >= 8
+    taught = sum(minutes for row, minutes in teaching.rehearse(unit) if not row.if_there_is_time)
+    assert len(made) <= 43 / 46 * (taught + teaching.to_spare(unit) - teaching.SPARE)
+    titles = {line.lstrip("# ") for slide in made for cell in slide for line in headings(cell)}
+    assert not titles & {"Recap", "You will be able to"}
+    for row in unit.rows:
+        assert (row.heading in titles) != row.if_there_is_time, row.heading
 
 
 @every_chapter
