@@ -17,7 +17,7 @@ TABLE = """
     attention_weights | lambda query, key, mask=None: right(query, key) * (1 if mask is None else mask)
     attention_weights | lambda query, key, mask=None: right(query, key, mask if getattr(mask, "ndim", 0) == 4 else None)
     split_heads | x.view(B, S, num_heads, H // num_heads).transpose(1, 2) => x.reshape(B, num_heads, S, -1)
-    multi_head_attention | lambda self, x, mask=None: right(self, x, mask if mask is None else at_the_end(mask))
+    multi_head_attention | lambda self, x, mask=None: right(self, x, None if mask is None else mask.sort()[0].flip(1))
     multi_head_attention | return self.output => return 1.01 * self.output
     feed_forward | self.intermediate(hidden_states) => self.intermediate(hidden_states.detach())
     encoder_layer | attention_mask, True) => None, True)
@@ -26,18 +26,3 @@ TABLE = """
     rename_weight | name.startswith("pooler") => name.startswith("pooler") or "layer.11" in name
 """
 WRONG = [(name, answer_of(NUMBERS[name], source)) for name, source in (line.split(" | ") for line in lines_of(TABLE))]
-# each part made wrong alone, so that the numbers of the whole model differ
-SPOILED = """
-    word_pieces | lambda word, vocab: [word] if word in vocab else ["[UNK]"]
-    embeddings | (token_type_ids)  # => (torch.zeros_like(token_type_ids))  #
-    attention_weights | / math.sqrt(query.size(-1)) =>
-    attention_weights | scores.masked_fill(attention_mask == 0, -math.inf) => scores
-    split_heads | x.view(B, S, num_heads, H // num_heads).transpose(1, 2) => x.reshape(B, num_heads, S, -1)
-    multi_head_attention | return self.output => return 1.01 * self.output
-    feed_forward | lambda self, x: x + right(self, x)
-    feed_forward | lambda self, x: self.output(self.intermediate(x).relu())
-    encoder_layer | attention_mask, True) => None, True)
-    encoder | = layer( => = self.layers[0](
-    rename_weight | lambda name: right(name.translate(str.maketrans("01", "10")))  # layer 0 and layer 1
-"""
-SPOILED = [(name, answer_of(NUMBERS[name], code)) for name, code in (line.split(" | ") for line in lines_of(SPOILED))]

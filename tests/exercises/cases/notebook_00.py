@@ -13,7 +13,6 @@ WRONG = r"""
     0.1 | ("hungry", "a") | 0.40 or less
     0.1 | ("[UNK]", "a") | what we tried
     0.1 | ("", "a") | one word
-    0.1 | ("old, and the street was wide", "a") | one word
     0.1 | (right[0], "b") | your own word
     0.1 | (right[0], "c") | falls with “narrow”
     0.1 | (right[0], 3) | title's letter

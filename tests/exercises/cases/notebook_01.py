@@ -46,6 +46,5 @@ WRONG = r"""
     1.1 | lambda word, vocab: [word] | not in `vocab`
     1.1 | lambda word, vocab: right(word, vocab)[:1] | does not spell
     1.2 | "2 and 9" | two whole numbers
-    1.2 | 9 | two whole numbers
     1.2 | (2, float("nan")) | two whole numbers
 """

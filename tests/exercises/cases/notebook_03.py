@@ -74,7 +74,6 @@ WRONG = r"""
     3.2 | / math.sqrt(query.size(-1)) => * math.sqrt(query.size(-1)) | multiplied by √D
     3.2 | math.sqrt(query.size(-1)) => math.sqrt(32) | but not for D = 5 and 6 keys
     3.2 | math.sqrt(query.size(-1)) => 10 | The scores are divided by 10, but √D is 5.66 here
-    3.2 | math.sqrt(query.size(-1)) => math.sqrt(4) | The scores are divided by 2, but √D is 5.66 here
     3.2 | math.sqrt(query.size(-1)) => query.size(-1) ** 1 / 2 | write D ** 0.5
     3.2 | softmax(dim=-1) => softmax(dim=-1) ** 2 | The weights are the softmax, over
     3.2 | lambda query, key, mask=None: (query @ key.mT).softmax(-1) / query.size(-1) ** 0.5 | sums to 0.18, not to 1
@@ -104,10 +103,8 @@ WRONG = r"""
     3.2 | if attention_mask is not None => if attention_mask | Compare an optional argument with None, `is not None`
     3.2 | by_fused_identity | PyTorch's own attention
     3.2 | lambda query, key, mask=None: compute_attention_weights(query, key, mask) | the series' own
-    3.2 | lambda query, key, mask=None: MultiHeadAttention.compute_attention_weights(query, key, mask) | the series' own
     3.2 | lambda query, key, mask=None: scaled_dot_product_attention(query, key, key, mask)[1] | the series' own
     3.2 | lambda query, key, mask=None: right(query, key) if mask is None else compute_attention_weights(query, key, mask) | the series' own
-    3.2 | lambda *given: __import__("utils.attention").attention.compute_attention_weights(*given) | the series' own
     3.2 | math.sqrt => torch.sqrt | The root of a number is number ** 0.5
     3.2 | attention_mask == 0 => ~attention_mask | Compare it first: mask == 0
     3.2 | compute_attention_weights | the series' own compute_attention_weights

@@ -52,7 +52,6 @@ WRONG = r"""
     4.5 | -math.inf => -30.0 | with −inf
     4.5 | attention_mask[:, None, None, :] == 0 => (torch.arange(attention_mask.size(1)) >= attention_mask.sum(1, keepdim=True))[:, None, None, :] | may begin with padding
     4.5 | lambda *given: tuple(one.detach() for one in right(*given)) | Remove any detach
-    4.5 | torch.no_grad()(right) | torch.no_grad().
     4.5 | lambda *given: tuple(one.double() for one in right(*given)) | should have the dtype
     4.5 | self.query(hidden => self.key(hidden ;; self.key(hidden_states), self.num_heads)\n    value => self.query(hidden_states), self.num_heads)\n    value | Query and key are swapped
     4.5 | x.view(B, S, num_heads, H // num_heads).transpose(1, 2) => x.view(B, num_heads, S, H // num_heads) | mixed
@@ -67,13 +66,10 @@ WRONG = r"""
     4.5 | if attention_mask is not None: => if True: | attention_mask is None in this call, because there is no padding
     4.5 | lambda self, x, mask=None: (right(self, x)[0], renormalised(right(self, x)[1], mask)) | Set masked scores to −inf before the softmax
     4.5 | scores.masked_fill(attention_mask[:, None, None, :] == 0, -math.inf) => scores | Right so far: weights of layer 0, output of layer 0
-    4.5 | scores.masked_fill(attention_mask[:, None, None, :] == 0, -math.inf) => scores + attention_mask[:, None, None, :] | “weights of layer 0, padded” differs
-    4.5 | [:, None, None, :] == 0, -math.inf => [:, None, :, None] == 0, -1e9 | hides keys
     4.5 | query = split => self.num_heads = 12; query = split | 3 heads
     4.5 | self.query(hidden_states) => hidden_states @ self.query.weight.T + self.query.bias | self.query is never called
     4.5 | self.output( => self.output.forward( | self.output is never called
     4.5 | attention_mask[:, None, None, :] => attention_mask | dimensions of size 1, (B, 1, 1, S)
     4.5 | reshape => view | view fails because transpose leaves the
     4.5 | lambda self, x, mask=None: (right(self, x, mask), x.add_(1))[0] | changes its input in place
-    4.5 | lambda *given: right(*given)[::-1] | returned second
 """

@@ -96,7 +96,6 @@ WRONG = r"""
     6.3 | str.split | type list
     6.3 | if name.startswith("pooler") or name.endswith("_ids"): => if False: | , but our encoder has no
     6.3 | name.startswith("pooler") => name.startswith(("pooler", "encoder.layer.1.")) | your function returns None. Does it
-    6.3 | return name\n => pass\n | your function returns None. Does it
     6.3 | NAMES = { => NAMES = {"output.dense": "feed_forward.output", | longer ones first
     6.3 | NAMES = { => NAMES = {"output.LayerNorm": "feed_forward_norm", | longer ones first
     6.3 | NAMES = { => NAMES = {"LayerNorm": "layer_norm", | no such weight
@@ -111,7 +110,6 @@ WRONG = r"""
     6.4 | encoder.embeddings(input_ids, token_type_ids) => encoder.embeddings.word_embeddings(input_ids) | These are only word vectors. Call
     6.4 | return states => return [*states, *[torch.zeros(0)] * 3][:4] | Right for three layers, but two
     6.4 | lambda encoder, *given: encoder(*given, output_hidden_states=True).hidden_states | calls the finished encoder
-    6.4 | lambda encoder, *given: TransformerEncoder.forward(encoder, *given, output_hidden_states=True).hidden_states | calls the finished encoder
     6.4 | states = [hidden_states] => states = [hidden_states]; encoder.eval() | to evaluation mode
     6.4 | states = [hidden_states] => states = [hidden_states]; encoder.layers = torch.nn.ModuleList([encoder.layers[0]] * len(encoder.layers)) | Your function changes the encoder's parameters
     6.4 | hidden_states, _ = encoder => hidden_states = encoder | A layer returns a pair, hidden
@@ -133,12 +131,10 @@ WRONG = r"""
     6.5 | encoder.requires_grad_(False) => encoder.layers.requires_grad_(False); encoder.embeddings.requires_grad_(True) | embeddings can still learn
     6.5 | sum(p.numel() for p => sum(1 for p | counts tensors
     6.5 | encoder.layers[first:].requires_grad_(True) => pass | Every layer is frozen
-    6.5 | encoder.requires_grad_(False) => encoder.embeddings.requires_grad_(False) ;; encoder.layers[first:].requires_grad_(True) => encoder.layers[:first].requires_grad_(False) | Every layer is frozen
     6.5 | encoder.requires_grad_(False) => encoder.embeddings.requires_grad_(False) | Every layer can learn
     6.5 | in encoder.parameters() if p.requires_grad => in encoder.parameters() | Count only the parameters that can
     6.5 | first = => encoder.eval(); first = | eval() or train()
     6.5 | lambda encoder, number: (right(encoder, number), zero_the_last(encoder, number))[0] | changes the encoder's parameters
     6.5 | lambda encoder, number: f"{right(encoder, number)} parameters" | Your function returns text. Return only
     6.5 | lambda encoder, number: (right(encoder, number), 172 * number)[1] | parameters can learn
-    6.5 | lambda encoder, number: (right(encoder, number), None)[1] | Your function returns None
 """

@@ -71,8 +71,6 @@ RIGHT = r"""
     7.6 | (lambda w, q, k: (w[:, :, q, k] > 0.2).int(), "(a)")
 """
 WRONG = r"""
-    7.1 | lambda w: w.diagonal(-1, -2, -1).sum(-1) / 3 | i - 1
-    7.1 | lambda w: w.diagonal(-1, -2, -1) | shape
     7.1 | lambda w: right(w).mean() | shape
     7.1 | lambda w: "all" | torch tensor
     7.2 | (BEST_PLAYED, BEST_IT) | The two heads are swapped: “it”
@@ -84,17 +82,10 @@ WRONG = r"""
     7.2 | {"it": BEST_IT} | two heads
     7.2 | {"it": BEST_PLAYED, "played": BEST_IT} | The two heads are swapped: “it”
     7.2 | (BEST_IT,) | two heads
-    7.3 | lambda w, q, k: w[:, :, q, 1:-1].argmax(dim=-1) == k | A slice that begins at token
     7.3 | lambda w, q, k: right(w, q, k).T | shape
     7.3 | lambda w, q, k: right(w, q, k).float().mean() | shape
     7.3 | lambda w, q, k: w[:, :, q, k] | Yours says otherwise
-    7.3 | lambda w, q, k: w[:, :, q, k] > 1 / 3 | Yours says otherwise
     7.4 | ((0, 2), 1, 1, 1) | more collocations than strangers
-    7.4 | ((1, 9), 1, 1, 1) | more collocations than strangers
-    7.4 | ((0, 0), 0.45, 1, 0.8) | more collocations than strangers
-    7.4 | ((3, 1), 1, 1, 1) | more collocations than strangers
-    7.4 | ((3, 9), 1, 1, 1) | more collocations than strangers
-    7.4 | ((5, 11), 1, 1, 1) | more collocations than strangers
     7.4 | (CHOSEN, SHARES[0], 0.0, SHARES[2]) | one token before
     7.4 | (CHOSEN, 0.123, 1.0, SHARES[2]) | for together
     7.4 | (CHOSEN, SHARES[0], 1.0, 0.123) | for strangers
@@ -107,15 +98,12 @@ WRONG = r"""
     7.5 | COUNTS | {"fruit": 5} | count the heads
     7.5 | COUNTS | {"time": counted("time", turned=True)} | query and key token are swapped
     7.5 | {"we": COUNTS["we"]} | keys
-    7.5 | list(COUNTS.values())[:2] | three numbers
-    7.5 | 7 | dictionary
     7.6 | 7 | two things
     7.6 | (7, "a") | a function
     7.6 | (largest_among_words, "a") | By your rule 36 heads find “answering” and 36
     7.6 | (lambda w, q, k: w[:, :, k, q] > 1 / 3, "a") | look at weights[:, :, query, key]
     7.6 | (lambda w, q, k: w[:, :, q, k], "a") | True or False
     7.6 | (lambda w, q, k: (w[:, :, q, k] > 1 / 3).sum(), "a") | shape
-    7.6 | (lambda w, q, k: w[:, :, q, k] < 1 / 3, "a") | look at weights
     7.6 | (right[0], "b") | your own rule
     7.6 | (right[0], "c") | says more
 """

@@ -79,7 +79,6 @@ WRONG = r"""
     8.1 | self.dropout(pooled) => one_draw(pooled, self.dropout, len(pooled), 1) | all of its numbers or none
     8.1 | hidden_states[:, 0] => hidden_states | The head takes one vector per
     8.1 | return self.classifier(self.dropout(pooled)) => return self.classifier(self.dropout(pooled)).tanh() | classifier(tanh
-    8.1 | self.pooler(hidden_states[:, 0]) => self.pooler(2 * hidden_states[:, 0]) | classifier(tanh
     8.1 | hidden_states[:, 0] => hidden_states[0] | [:, 0] takes [CLS] of every text
     8.1 | self.dropout(pooled) => pooled | Nothing is dropped between pooler and
     8.1 | self.classifier(self.dropout(pooled)) => self.dropout(pooled) | self.classifier, is missing
@@ -87,35 +86,26 @@ WRONG = r"""
     8.1 | self.dropout(pooled) => pooled ;; hidden_states[:, 0] => self.dropout(hidden_states[:, 0]) | not before it
     8.1 | self.dropout(pooled) => pooled ;; torch.tanh(self.pooler(hidden_states[:, 0])) => torch.tanh(self.dropout(self.pooler(hidden_states[:, 0]))) | after tanh
     8.1 | self.dropout(pooled) => F.dropout(pooled, 0.5) | Values are dropped in evaluation mode
-    8.1 | self.dropout(pooled) => F.dropout(pooled, 0.1, self.training) | but this model's rate is 50
     8.1 | self.dropout(pooled) => self.dropout(pooled.detach()) | no layer below them can learn
-    8.1 | hidden_states[:, 0] => hidden_states[:, 0].detach() | no layer below them can learn
     8.1 | lambda self, *batch: self.encoder(*batch) | a tensor, not a
-    8.1 | pooled = => input_ids.fill_(0); pooled = | Your function changes its input in
     8.1 | lambda self, *batch: torch.zeros(4, 2) | 5 classes
     8.1 | nn.Linear | is a class
     8.1 | 7 | the function itself
     8.2 | lambda model, number: None | learn again
     8.2 | model.requires_grad_(True) => model.requires_grad_(True); return | but 0 are
-    8.2 | model.requires_grad_(True) => pass | learn again
     8.2 | model.requires_grad_(True) => [module.requires_grad_(True) for module in (model.encoder, model.pooler)] | last layer is frozen
-    8.2 | model.requires_grad_(True) => model.encoder.requires_grad_(True) | learn again
     8.2 | model.encoder.embeddings, => | embeddings still learn
-    8.2 | [:number] => [: number + 1] | but 3 are
     8.2 | [:number] => [-number:] | last layers are frozen
     8.2 | [model.encoder.embeddings, *model.encoder.layers[:number]] => [model.encoder] | the whole encoder is
     8.2 | [model.encoder.embeddings, *model.encoder.layers[:number]] => [model] | The head is frozen
-    8.2 | [model.encoder.embeddings, *model.encoder.layers[:number]] => [model.classifier] | last layer is frozen
     8.2 | [:number] => [:2] | but 2 are
     8.2 | module.requires_grad_(False) => module.requires_grad = False | A module has no attribute requires_grad
     8.2 | model.requires_grad_(True) => model.requires_grad_(True); model.eval() | eval() turns off dropout, not learning
-    8.2 | lambda model, number: model.encoder.eval() | eval() turns off dropout, not learning
     8.2 | module.requires_grad_(False) => [p.data.zero_() for p in module.requires_grad_(False).parameters()] | Your function changes parameters. Change only
     8.2 | module.requires_grad_(False) => [p.requires_grad_(p.dim() == 1) for p in module.parameters()] | but one of them is only
     8.4 | lambda batches: right(batches[:-1] or batches) | last batch is left out
     8.4 | lambda batches: sum(right([batch]) for batch in batches) / len(batches) | in which the small batch counts
     8.4 | lambda batches: right(batches[:1]) | the accuracy of the first batch
-    8.4 | lambda batches: statistics.median(right([batch]) for batch in batches) | Or is it the batches' median?
     8.4 | lambda batches: sum(hits(*batch) // len(batch[1]) for batch in batches) / len(batches) | once and at the end
     8.4 | .argmax(dim=-1) => .max(dim=-1) | such as the pair that max(dim=…) returns
     8.4 | lambda batches: right(batches[-1:]) | This is only the last batch
@@ -148,7 +138,6 @@ WRONG = r"""
     8.3 | effects_in_place | changes the list
     8.3 | words[:place] + words[place + 1 :] => " ".join(words[:place] + words[place + 1 :]) | a list of words
     8.3 | lambda score, words: dict(zip(words, right(score, words), strict=True)) | dictionary
-    8.3 | words[:place] + words[place + 1 :] => [*words[:place], "[UNK]", *words[place + 1 :]] | Another word replaces it. Leave it
     8.3 | lambda score, words: right(score, words)[:-1] | words, but you return
     8.3 | lambda score, words: score(words) | Return one number per word, not
     8.3 | lambda score, words: [7] * len(words) | The effect of a word is

@@ -72,10 +72,8 @@ WRONG = r"""
     12.2 | flatten(2)), weights => flatten(2)), weights.softmax(-2) | over the queries
     12.2 | lambda a, h, s, m=None: (right(a, h, s)[0], right(a, h, s)[1] * (1 if m is None else m[:, None, None])) | comes too late
     12.2 | flatten(2)), weights => flatten(2)), weights.mean(1) | The heads share their weights. Each
-    12.2 | return attention => return hidden_states + attention | weights are right
     12.2 | lambda a, h, s, m=None: right(a, h, s, m)[0] | Return two
     12.2 | source_mask[:, None, None, :] == 0 => source_mask[:, None, None, :] == 1 | weights
-    12.2 | attention.output((weights @ value).transpose(1, 2).flatten(2)) => hidden_states | output
     12.2 | query.size(-1) ** 0.5 => 8**0.5 | weights of layer 0
     12.2 | source_mask[:, None, None, :] == 0, -torch.inf => source_mask[:, None, None, :] == 0, -20 | Hide its scores with −∞
     12.2 | lambda a, h, s, m=None: right(a, h, s, None if m is None else (torch.arange(m.size(1)) < m.sum(1)[:, None]).long()) | weights
@@ -83,7 +81,6 @@ WRONG = r"""
     12.2 | lambda a, h, s, m=None: right(a, h, s.detach(), m) | gradient of source is missing
     12.2 | softmax(dim=-1) => softmax(dim=-1).detach() | gradient of hidden_states is missing
     12.3 | lambda scores, ids, end: right(scores, ids, end)[:, -1] | These are only the new tokens
-    12.3 | lambda scores, ids, end: right(scores, ids, end)[:, -1:] | These are only the new tokens
     12.3 | next_scores(ids) => next_scores(ids[:, -1:]) | Only part of the text is
     12.3 | next_scores(ids) => next_scores(ids[0]) | next_scores takes the ids of all
     12.3 | lambda scores, ids, end: right(scores, ids, end).float() | Ids are integers, so the texts
@@ -106,11 +103,8 @@ WRONG = r"""
     12.4 | lambda *given: [one.float() for one in right(*given)] | The input should be ids, which
     12.4 | lambda *given: (right(*given)[0], right(*given)[1].double()) | F.cross_entropy takes no
     12.4 | lambda *given: [one.int() for one in right(*given)] | F.cross_entropy takes no
-    12.4 | == pad, -100 => == pad, -1 | −100 there
     12.5 | lambda logits, p: right(logits, p).log() | sum to 1
     12.5 | shares < p * shares.max() => shares < shares.max() | Keep exactly the tokens whose share
-    12.5 | shares < p * shares.max() => shares < shares.topk(2).values[-1] | Keep exactly the tokens whose share
     12.5 | shares < p * shares.max() => shares <= p * shares.max() | *at least* p times
-    12.5 | p * shares.max() => p * shares.mean() | Keep exactly the tokens whose share
     12.5 | lambda logits, p: right(logits, p)[:2] | shape
 """

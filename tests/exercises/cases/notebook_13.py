@@ -47,29 +47,24 @@ WRONG = r"""
     13.1 | lambda n: right(n).float() | booleans
     13.1 | blocks_by_emptying | changes the list
     13.1 | lambda n: torch.zeros(sum(n), sum(n)).masked_fill(~right(n), -torch.inf) | The positions are right, but this
-    13.1 | lambda n: ~right(n) * -1e9 | The positions are right, but this
     13.1 | lambda n: right(n[::-1]) | number of its text
     13.1 | lambda n: torch.ones(len(n), max(n)).bool() | shape
     13.1 | right([2, 1]) | function itself
     13.2 | 192 | three numbers
     13.3 | put_back_to_the_left | Padding may be anywhere. Use the
-    13.3 | = packed\n => = packed.detach()\n | no gradient flows
     13.3 | lambda p, m: right(p.float(), m) | the dtype of `packed`
     13.3 | , dtype=packed.dtype => | Right for float32, but `packed` may
     13.3 | lambda p, m: right(p, m.T).transpose(0, 1) | text by text
     13.3 | torch.zeros => torch.ones | zero
-    13.3 | lambda p, m: right(p, m) + 1e-6 * (m[:, :, None] == 0) | zero
     13.3 | lambda p, m: right(p[:, :2], m) | shape
     13.3 | lambda p, m: right(p.half(), m).to(p.dtype) | The result loses the precision of
     13.3 | lambda p, m: right(p, m).numpy() | The notebook needs gradients here, which
     13.3 | lambda p, m: right(p, m).tolist() | Return a tensor
-    13.3 | lambda p, m: p.view(1, -1, 2) | shape
     13.3 | lambda p, m: right(p.flip(0), m) | Row by row
     13.4 | amax(dim=1, keepdim=True) => max() | whole matrix
     13.4 | / 127 => / 128 | 127
     13.4 | / 127 => / 255 | 255
     13.4 | round() => trunc() | nearest
-    13.4 | round() => ceil() | nearest
     13.4 | return codes, scales => return scales, codes | The two are swapped: the codes
     13.4 | return codes, scales => return codes * scales, scales | weights again
     13.4 | weights.abs().amax => weights.amax | *absolute*

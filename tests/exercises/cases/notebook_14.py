@@ -47,7 +47,6 @@ WRONG = r"""
     14.2 | positions[:, None] * speeds => (positions[:, None] * speeds).to(x.dtype) | and sines in float32 for every
     14.2 | cos() - => cos() + | keeps lengths
     14.2 | positions[:, None] => (positions + 5)[:, None] | the arrows point elsewhere
-    14.2 | x.chunk => x.detach().chunk | no gradient flows
     14.2 | turn_in_numpy | NumPy has no gradients
     14.3 | 4_718_592 | three numbers
     14.4 | lambda S, r: torch.eye(S).bool() | is [CLS]

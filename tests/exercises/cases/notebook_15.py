@@ -68,7 +68,6 @@ WRONG = r"""
     15.2 | [label] + [-100] * (len(pieces) - 1) => [label] | labels. Give each id a label
     15.2 | lambda *given: tuple(each[1:-1] for each in right(*given)) | are missing
     15.2 | [cls_id], [-100] => [cls_id], [0] ;; [*aligned, -100] => [*aligned, 0] | [CLS] and [SEP] are not words
-    15.2 | [*aligned, -100] => aligned | labels. Give each id a label
     15.2 | or [unknown] => | leaves no piece
     15.2 | or [unknown] => or [100] | Take the id of [UNK] from
     15.2 | return [*ids, sep_id], [*aligned, -100] => return [*ids, sep_id], [-100, *labels, *[-100] * (len(ids) - len(labels))] | The labels are all at the
