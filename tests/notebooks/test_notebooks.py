@@ -5,7 +5,6 @@ import builtins
 import itertools
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +22,6 @@ PROOFS = sorted((ROOT / "notebooks" / "proofs").glob("*.ipynb"))
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
 EXEMPT = {"nbval-ignore-output"}  # progress bars, timings and interactive views
 TAGS = {"exercise", "raises-exception", notebooks.REMOVE_INPUT, notebooks.VARIES} | EXEMPT
-CONSTANTS = (ast.Assign, ast.AnnAssign)
 every_notebook = pytest.mark.parametrize("path", SERIES + PROOFS + SOLUTIONS, ids=lambda path: path.stem)
 every_chapter = pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
 every_proof_notebook = pytest.mark.parametrize("path", PROOFS, ids=lambda path: path.stem)
@@ -385,52 +383,4 @@ def test_sync_copies_a_definition_without_its_docstrings(tmp_path, monkeypatch):
     assert source.endswith("kept = 2")
     assert '"""' not in source
     assert dict(top_level(source))["Embeddings"] == own(path)["Embeddings"]
-    assert not notebooks.sync(path)
-
-
-def documented(lines: list[str], node: ast.stmt) -> list[str]:
-    if isinstance(node, CONSTANTS):
-        return lines
-    first, indent = node.body[0].lineno - 1, " " * node.body[0].col_offset
-    return [*lines[:first], f'{indent}"""Said', "", f'{indent}once more."""', "", *lines[first:]]
-
-
-def altered(lines: list[str], node: ast.stmt) -> list[str]:
-    where, name = notebooks.line_range(node, lines), notebooks.defined_name(node)
-    text = f"{name}: dict = {{}}" if isinstance(node, CONSTANTS) else f"class {name}:\n    altered = True"
-    return [*lines[: where.start], text, *lines[where.stop :]]
-
-
-def remarked(lines: list[str], node: ast.stmt) -> list[str]:
-    last = node.end_lineno - 1
-    return [*lines[:last], f"{lines[last]}  # 🤔 a remark", *lines[last + 1 :]]
-
-
-def damage(path: Path, how) -> bool:
-    """Damage all copies in a notebook, and return whether any was changed."""
-    notebook, names, before = read(path), own(path), finished(path)
-
-    def damaged(source: str) -> str:
-        for name, node in reversed(notebooks.definitions(source)):
-            if name in names:
-                source = "\n".join(how(source.split("\n"), node))
-        return source
-
-    for cell in notebook.cells:
-        cell.source = notebooks.convert_finished_code(cell, damaged)
-    nbformat.write(notebook, path)
-    return finished(path) != before
-
-
-@pytest.mark.parametrize("how", [documented, altered, remarked])
-@pytest.mark.parametrize("number", BUILT)
-def test_sync_restores_damaged_copies_and_nothing_else(tmp_path, number, how):
-    own_files = [path for path in SERIES + PROOFS if path.name.startswith(number)]
-    copied = next(path for path in own_files if own(path).keys() & dict(top_level("\n".join(finished(path)))).keys())
-    path = Path(shutil.copy(copied, tmp_path))
-    notebooks.sync(path)
-    whole = path.read_bytes()
-    assert damage(path, how)
-    assert notebooks.sync(path)
-    assert path.read_bytes() == whole
     assert not notebooks.sync(path)

@@ -24,7 +24,6 @@ NUMBERS = [
     for number in re.findall(r'check\("([\d.]+)"', cell.source)
 ]
 NAMED = re.compile(r"\b(\d{1,2}\.\d)\b")
-READING = re.compile(r"\[[^]]*\]\((http[^)]*)\), sections? [\d.]+")
 every_unit = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.title)
 
 
@@ -50,11 +49,6 @@ def test_computed_numbers_are_up_to_date(page):
     stale = re.sub(r"(?<=is worth )\d+", "0", stale)
     stale = re.sub(r"\d+(?= \| \d+ \| \d+ \|$)", "0", stale, flags=re.MULTILINE)
     assert stale != text == update(stale)
-
-
-def test_teaching_pages_are_short():
-    """Count as `wc -w` does, tables included: nobody reads longer pages."""
-    assert len(f"{TEXT} {COURSE} {SYLLABUS} {GRADING}".split()) <= 9000
 
 
 def test_hours_and_counts_in_readme_are_up_to_date():
@@ -108,23 +102,6 @@ def test_points_follow_the_stated_minutes():
     wanted = {number: max(1, round(minutes / 7)) for number, minutes in stated.items()}
     assert {number: teaching.points_of(number) for number in stated} == wanted
     assert set(NAMED.findall(SYLLABUS.split("**Full marks")[1].split("Late work")[0])) == set(PART_NAMES)
-
-
-def test_weights_and_hours_add_up():
-    weights = {name: int(weight) for name, weight in re.findall(r"^\| (.*?) \| \[(\d+) %\]", SYLLABUS, re.MULTILINE)}
-    assert sum(weights.values()) == 100
-    assert sum(weight for name, weight in weights.items() if name.startswith("in the room")) == 40
-    assert float(re.search(r"in all \| ([\d.]+)", SYLLABUS)[1]) <= 3 * 30, "3 ECTS of 25 to 30 hours"
-    assert 7 * 3 >= 60 / 3, "talks of groups of three"
-    assert teaching.PAIRS == 2 * 7 * 3
-
-
-def test_readings_are_sources_of_their_notebooks_and_none_is_read_twice():
-    rows = [match[3] for line in SYLLABUS.splitlines() if (match := teaching.WEEK.match(line))]
-    links = [READING.search(row)[1] for row in rows]
-    assert len(set(links)) == len(links) == len(UNITS)
-    for unit, link in zip(UNITS, links, strict=True):
-        assert any(link in all_text(number).split("**Sources**")[1] for number in unit.notebooks), link
 
 
 @pytest.mark.parametrize("number", NOTEBOOKS)

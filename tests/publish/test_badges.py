@@ -66,15 +66,6 @@ def test_project_files_agree_on_the_address():
     assert badges.find_outdated(badges.current()) == {}
 
 
-def test_copy_without_address_shows_none(copy):
-    """There is no git clone line, and no badge, Colab or Binder link."""
-    assert badges.current(copy) is None
-    for name in NAMES:
-        text = (copy / name).read_text("utf-8")
-        assert not re.search(r"git clone http|colab\.research|mybinder\.org/v2|github\.com/[\w-]+/[\w-]+/archive", text)
-        assert "Open in Colab" not in text
-
-
 @pytest.mark.parametrize(("url", "slug"), [
     ("https://github.com/ada/encoder.git", "ada/encoder"), ("https://github.com/ada/encoder/", "ada/encoder"),
     ("git@github.com:ada/my.encoder.git\n", "ada/my.encoder"),

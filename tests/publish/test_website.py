@@ -61,23 +61,10 @@ def test_a_copy_is_stale_after_a_change_of_its_code(tmp_path, monkeypatch, chang
     assert not website.is_up_to_date(notebook, copy, None)
 
 
-def test_a_new_site_keeps_slides(tmp_path):
+def test_a_new_site_keeps_slides_and_the_files_of_its_user(tmp_path):
     """A site that cannot be copied to its end changes nothing."""
-    for name in ("site/slides/03.html", "site/old/a.html", "site/old.html", "new/index.html"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    website.replace_site(tmp_path / "site", tmp_path / "new")
-    (tmp_path / "new" / "index.html").write_text("newer", "utf-8")
-    (tmp_path / "new" / "lost.html").symlink_to("nowhere")
-    with pytest.raises(OSError, match=r"lost\.html"):
-        website.replace_site(tmp_path / "site", tmp_path / "new")
-    assert not (tmp_path / "site" / "index.html").read_text("utf-8")
-    assert sorted(path.name for path in (tmp_path / "site").rglob("*.*")) == [".made.txt", "03.html", "index.html"]
-
-
-def test_a_new_site_keeps_the_files_of_its_user(tmp_path):
     site, new = tmp_path / "site", tmp_path / "new"
-    for name in ("site/CNAME", "site/old.html", "new/index.html", "new/_static/a.css"):
+    for name in ("site/CNAME", "site/slides/03.html", "site/old.html", "new/index.html", "new/_static/a.css"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name, "utf-8")
     website.replace_site(site, new)
@@ -88,7 +75,20 @@ def test_a_new_site_keeps_the_files_of_its_user(tmp_path):
     (new / "_static" / "a.css").unlink()
     website.replace_site(site, new)
     files = sorted(path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
-    assert files == [".made.txt", "CNAME", "google123.html", "index.html", "my/page.html", "robots.txt"]
+    assert files == [
+        ".made.txt",
+        "CNAME",
+        "google123.html",
+        "index.html",
+        "my/page.html",
+        "robots.txt",
+        "slides/03.html",
+    ]
+    (new / "index.html").write_text("newer", "utf-8")
+    (new / "lost.html").symlink_to("nowhere")
+    with pytest.raises(OSError, match=r"lost\.html"):
+        website.replace_site(site, new)
+    assert (site / "index.html").read_text("utf-8") == "new/index.html"
 
 
 @pytest.mark.parametrize(("source", "output", "is_run_again"), [
