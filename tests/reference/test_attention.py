@@ -77,7 +77,3 @@ def test_attention_weights_are_those_before_dropout(attention, hidden_states):
     output, weights = attention.train()(hidden_states, output_attentions=True)
     assert torch.allclose(weights.sum(-1), torch.ones(2, 2, 4))
     assert torch.allclose(output, attention.output.bias.expand(2, 4, 8)), "no weight reaches a value"
-
-
-def test_attention_dropout_follows_the_configuration():
-    assert MultiHeadAttention(BertConfig(**SMALL, attention_probs_dropout_prob=0.25)).dropout_p == 0.25

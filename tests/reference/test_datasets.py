@@ -61,24 +61,6 @@ def test_altered_package_is_rejected(tmp_path, monkeypatch, package):
         read()
 
 
-def test_companies_are_complete_and_unique():
-    listed = companies()
-    assert 190 <= len(listed) <= 220
-    assert len({company.name for company in listed}) == len({company.ticker for company in listed}) == len(listed)
-    for company in listed:
-        assert 3 <= len(company.description.split()) <= 20, company
-        assert company.description.endswith("."), company
-        assert all(field == field.strip() != "" for field in company[:3]), company
-
-
-def test_company_queries_name_listed_companies():
-    names = {company.name for company in companies()}
-    queries = company_queries()
-    assert len(queries) >= 22
-    assert len({query for query, _ in queries}) == len(queries)
-    assert all(name in names for _, name in queries)
-
-
 def test_company_queries_of_your_own_table(tmp_path):
     (tmp_path / "own.csv").write_text("name,description,query\nApple Inc.,Sells phones.,who makes it\nOtis,Lifts.,\n")
     assert company_queries(tmp_path / "own.csv") == [("who makes it", "Apple Inc.")]

@@ -18,8 +18,6 @@ from utils.support.neighbour_counts import NeighbourCounts
 from utils.tokenization import WordPieceTokenizer
 from utils.weights import rename_headed_weight
 
-EMBEDDED_SIZE = {"num_hidden_layers": 2, "hidden_size": 384, "num_attention_heads": 12}
-EMBEDDED_SIZE |= {"intermediate_size": 1536, "vocab_size": 30522, "max_position_embeddings": 64}
 WORD_EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
 
 
@@ -40,12 +38,7 @@ def by_our_names(official: BertForMaskedLM, gradients: bool) -> dict[str, torch.
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
 @pytest.mark.parametrize(
-    "shape",
-    [
-        pytest.param(EMBEDDED_SIZE, marks=pytest.mark.long),
-        *(random_sizes(seed) | {"pad_token_id": 3 * (seed % 2)} for seed in range(10)),
-    ],
-    ids=str,
+    "shape", [random_sizes(seed) | {"pad_token_id": 3 * (seed % 2)} for seed in range(10)], ids=str
 )
 def test_masked_lm_equals_the_official_model(shape, dtype, tolerance):
     official, ours = both(shape, dtype)
@@ -72,11 +65,7 @@ def test_masked_lm_returns_logits_of_chosen_positions():
     torch.testing.assert_close(ours(**batch, where=where), ours(**batch)[where])
 
 
-def test_masked_lm_head_has_no_embedding_matrix():
-    model = TransformerForMaskedLM(BertConfig(**TINY))
-    V, H = TINY["vocab_size"], TINY["hidden_size"]
-    head = sum(weight.numel() for name, weight in model.named_parameters() if not name.startswith("encoder."))
-    assert head == H * H + H + 2 * H + V  # transform, LayerNorm, bias
+def test_masked_lm_refuses_word_embeddings_that_are_not_tied():
     with pytest.raises(ValueError, match=r"tie_word_embeddings=False is not supported: use True"):
         TransformerForMaskedLM(BertConfig(**TINY, tie_word_embeddings=False))
 

@@ -7,14 +7,13 @@ import warnings
 
 import pytest
 import torch
-from huggingface_hub.utils import filter_repo_objects
 from torch.nn import functional as F
 from transformers import BertConfig, BertModel
 
 from tests.helpers import TINY, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.search import bm25, embed, hnsw_index, late_interaction, mean_pooling, recall, search, search_index
-from utils.support.checkpoint import DEFAULT_CHECKPOINT, DOWNLOADED_FILES, MODULES, POOLING, load_reference_model
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_reference_model
 from utils.support.comparisons import largest_difference
 from utils.support.datasets import reviews
 
@@ -231,14 +230,6 @@ def test_settings_of_sentence_transformers_are_obeyed_or_refused(tmp_path, file,
     cut = long if found is None else " ".join(long.split()[: found - 2])
     torch.testing.assert_close(*(embed([text], encoder, tiny_tokenizer()) for text in (long, cut)))
     assert not torch.allclose(embed(["a b c d"], encoder, tiny_tokenizer()), embed([cut], encoder, tiny_tokenizer()))
-
-
-def test_pooling_is_fetched_from_the_hub():
-    files = [POOLING, MODULES, "config.json", "model.safetensors", "tokenizer.json", "2_Dense/config.json"]
-    files += ["sentence_bert_config.json", "config_sentence_transformers.json"]
-    files += ["adapter_config.json", "added_tokens.json"]  # which are refused, and not passed over
-    others = ["pytorch_model.bin", "onnx/model.onnx", "openvino/openvino_model.xml"]
-    assert [*filter_repo_objects([*files, *others], allow_patterns=DOWNLOADED_FILES)] == files
 
 
 def test_embed_reports_how_many_texts_are_cut(encoder, tokenizer):
