@@ -103,8 +103,6 @@ def use_head_view(view, pair) -> None:
     view.locator(RIGHT).nth(3).hover()
     assert close(shown_numbers(view, LEFT), pair.attention[2, 4, :, 3].clamp(min=0.005), 0.0051)
     leave(view)
-    view.locator(HEADS).nth(2 * A + 11).click(modifiers=["Shift"])
-    check_flow(view, pair.attention[2, [4, 11]].mean(0))
     for place, mean in ((0, pair.attention[0].mean(0)), (L, pair.attention.mean((0, 1)))):
         view.locator(".heads > .cell.last").nth(place).click()
         check_flow(view, mean)

