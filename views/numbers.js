@@ -9,8 +9,15 @@ export function format(number, digits = 2) {
     : "\u2013";
 }
 
-// The bytes of a base64 text, as they are or decompressed.
-export const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+// The bytes of a base64 text, as they are or decompressed. Older browsers lack `fromBase64`.
+export function bytesOf(text) {
+  const { fromBase64 } = /** @type {any} */ (Uint8Array);
+  if (fromBase64) return fromBase64.call(Uint8Array, text);
+  const letters = atob(text),
+    bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+}
 export async function inflate(text) {
   const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());

@@ -322,6 +322,8 @@ def title_of(
         row = merge(drawn_weights(sentences[0].weights, layer, head), drawn.ids[0], drawn.ids[0], len(names))[token]
         most = int(row.argmax())
         goal = "itself" if most == token else quoted(names[most])
+        if turns is None and float(row.max() - row.min()) < 1e-6:
+            return f"{quoted(names[token])} looks at all tokens alike"
         if turns is None:
             return f"{quoted(names[token])} looks most at {goal}"
         turn = turns[0, layer, head, drawn.ids[0].index(token), drawn.ids[0].index(most)]

@@ -113,6 +113,7 @@ export function title() {
     const most = largest(one),
       turned = turnsOf(),
       goal = most === token ? "itself" : quoted(names[most]);
+    if (!turned && one[most] - Math.min(...one) < 1e-6) return `${asker} looks at all tokens alike`;
     if (!turned) return `${asker} looks most at ${goal}`;
     const link = `its link to ${goal} (${format(one[most])})`;
     if (Number.isNaN(turned[most])) return `${asker} gives all to ${goal}: nothing else can share that`;

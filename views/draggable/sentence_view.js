@@ -68,6 +68,7 @@ if (data.turns) {
 }
 const sides = add(figure, "p", { class: "sides" });
 const svg = add(figure, "svg", { class: "sentence", role: "radiogroup", "aria-label": "the token that looks" });
+let isAlone = false; // others are drawn without outlines
 let own = null; // the view's own rows, once the page around it has sent others
 
 function build() {
@@ -195,7 +196,7 @@ function draw() {
 
 // The view's own shares of a text, if others are drawn in their place.
 function outlinesOf(text, shares) {
-  const theirs = own && gather(row(text, state, own));
+  const theirs = own && !isAlone ? gather(row(text, state, own)) : null;
   return theirs?.some((share, i) => Math.abs(share - shares[i]) > 0.005) ? theirs : null;
 }
 
@@ -244,9 +245,10 @@ onArrows(svg, (on, down) => {
 });
 
 // A page around this view may send `weights` of the head that is shown, a matrix for each text. They are drawn in place of
-// the view's own, which then have dashed outlines.
-addEventListener("message", ({ source, data: { weights } }) => {
+// the view's own, which then have dashed outlines, unless they are to be `alone`.
+addEventListener("message", ({ source, data: { weights, alone } }) => {
   if (source !== window.parent || !rows.length || !weights || state.head === heads) return;
+  isAlone = Boolean(alone);
   own ??= rows.map((all) => [...all]);
   weights.forEach((matrix, text) => {
     rows[text].splice((state.layer * heads + state.head) * sizes[text], matrix.length, ...matrix);
