@@ -4,12 +4,15 @@ python -m publish.type_bert.build [build/type_bert.html]
 """
 
 import base64
+import copy
 import gzip
 import html
 import json
 import re
 import sys
 from collections.abc import Mapping
+from hashlib import sha256
+from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +22,7 @@ from torch import Tensor
 
 from explorer.explorer import START, fingerprint, make_style
 from explorer.npm import Package, fetch, read_member
-from publish.badges import current, link_to
+from publish.badges import Address, current, link_to
 from publish.type_bert.checks import first_lines, parts_of, split
 from publish.type_bert.gaps import GAPS
 from utils.encoder import TransformerEncoder
@@ -34,8 +37,8 @@ from views.scripts import join, shorten
 PARTS = Path(__file__).parent
 ROOT = PARTS.parents[1]
 PAGE = "type_bert.html"
+FILE = ROOT / "build" / PAGE  # the page as one file
 ASSETS = "_static/type_bert"  # folder of the page's files in the site
-VIEW = "view.html"  # a page of its own with its own policy, shown in frames
 PYODIDE = Package(
     "pyodide", "314.0.7", "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
 )
@@ -47,36 +50,32 @@ FILES = {
     "model": "model.gzip",
 }
 PYTHON = ("exercises/mistakes.py", *(f"publish/type_bert/{name}.py" for name in ("gaps", "checks", "runner")))
+OWN = "My dog chased the squirrel until it climbed a tree."
 TEXTS = ("time flies", "hours go by quickly", "a fly has two wings")
-SENTENCE, WORDS = "The animal didn't cross the street because it was too {}.", ("tired", "wide")
+SENTENCE, WORDS = "The animal didn't cross the street because it was too {}.", ("tired", "narrow")
 LAYER, HEAD = 3, 1
 TABLE = "embeddings.word_embeddings.weight"  # half of all weights
 STEPS = {"words": 255, "others": 1023}  # of a row's largest weight: 9 and 11 bits, so that the model takes 29 MB
-# On the site, the page and its workers, which are blobs, may fetch and frame the page's own files only. The one file
-# fetches nothing; its workers import data: addresses, and its view, which inherits this policy, has styles of its own.
-POLICIES = {
-    "site": "connect-src 'self'; frame-src 'self'; script-src blob: 'wasm-unsafe-eval' {scripts}; style-src {style}",
-    "file": "script-src blob: data: 'wasm-unsafe-eval' {scripts}; style-src 'unsafe-inline'",
-}
-ROUNDED = (
-    "For step 4, the weight matrices are rounded to 9 or 11 bits, and JavaScript multiplies by them. Python does "
-    "everything else."
+# The page and its workers, which are blobs, may fetch the page's own files only. The workers import data: addresses,
+# and the views, which inherit this policy, have styles of their own.
+POLICY = (
+    "default-src 'none'; connect-src 'self'; script-src blob: data: 'wasm-unsafe-eval' {scripts}; "
+    "style-src 'unsafe-inline'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'"
 )
-KINDS = {  # what the page says of itself; the one file does not contain the whole model, and has no step 4
-    "site": {"runs": "the real model runs with it", "whole": "", "last": "5", "where": "", "rounded": ROUNDED},
-    "file": {
-        "runs": "one head of the real model runs with it",
-        "whole": " hidden",
-        "last": "4",
-        "where": ", on this computer",
-        "rounded": "",
-    },
+TITLE = "Anatomy of a Transformer Encoder"
+EVENING = "write two parts of a running BERT with PyTorch, in 90 minutes"
+ENDS = {  # whether the notebooks have an address
+    True: f'Next, spend an evening: <a href="page:evening">{EVENING}</a>. Or <a href="page:03">open notebook 03</a>, '
+    f'which explains this line. Both belong to <a href="page:index">{TITLE}</a>, 16 notebooks that build BERT.',
+    False: f"This page belongs to {TITLE}, 16 notebooks that build BERT. Next, spend an evening: in the folder of that "
+    f"project, run <code>make lab</code> and open <code>notebooks/evening.ipynb</code>, where you {EVENING}. Or open "
+    "<code>notebooks/03_self_attention.ipynb</code>, which explains this line.",
 }
+LICENCE = "safetensors", "licenses/LICENSE"  # an installed package under the licence of the weights, and its file
 
 
-def round_rows(name: str, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def round_rows(matrix: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Return one scale per row, and the numbers of a matrix divided by it and rounded to integers."""
-    steps = STEPS["words" if name == TABLE else "others"]
     scales = np.abs(matrix).max(axis=1, keepdims=True).astype("<f4") / np.float32(steps)
     codes = np.rint(matrix / np.where(scales > 0, scales, 1)).astype("<i2")
     return scales, codes
@@ -96,7 +95,7 @@ def pack_model(folder: Path) -> bytes:
         start, end = end, end + 4 * tensor.size
         table[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [start, end]}
         if tensor.ndim == 2:
-            scales, codes = round_rows(name, tensor)
+            scales, codes = round_rows(tensor, STEPS["words" if name == TABLE else "others"])
             pairs = codes.view(np.uint8).reshape(-1, 2)
             parts += [scales.tobytes(), pairs[:, 0].tobytes(), pairs[:, 1].tobytes()]
         else:
@@ -104,6 +103,36 @@ def pack_model(folder: Path) -> bytes:
     files = {name: (folder / name).read_text("utf-8") for name in ("config.json", "vocab.txt")}
     head = json.dumps({"files": files, "table": table}).encode()
     return gzip.compress(b"".join([len(head).to_bytes(4, "little"), head, *parts]), compresslevel=6, mtime=0)
+
+
+def packed_model(cache: Path) -> bytes:
+    """Return the packed checkpoint, from the cache if this program packed the same weights before."""
+    folder = embedded_folder()
+    made_from = Path(__file__).read_bytes() + (folder / "model.safetensors").read_bytes()
+    path = cache / f"model-{sha256(made_from).hexdigest()[:16]}.gzip"
+    if not path.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        write_file(path, pack_model(folder))
+    return path.read_bytes()
+
+
+def measure_rounding(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict[str, str]:
+    """Return how far the rounded model's attention weights are from the model's: the largest distance and the mean.
+
+    The texts are those of the page.
+    """
+    rounded = copy.deepcopy(encoder)
+    for name, matrix in rounded.named_parameters():
+        if matrix.ndim == 2:
+            scales, codes = round_rows(matrix.detach().numpy(), STEPS["words" if "word" in name else "others"])
+            matrix.data = torch.from_numpy(scales * codes)
+    apart, texts = [], [*map(SENTENCE.format, WORDS), OWN, *TEXTS]
+    for text in texts:
+        with torch.inference_mode():
+            both = [model(**tokenizer(text), output_attentions=True).attentions for model in (encoder, rounded)]
+        apart += [(one - other).abs().flatten() for one, other in zip(*both, strict=True)]
+    distances = torch.cat(apart)
+    return {"most": f"{distances.max():.3f}", "mean": f"{distances.mean():.4f}", "texts": str(len(texts))}
 
 
 def python_files(pyodide: Path) -> dict[str, bytes]:
@@ -147,33 +176,32 @@ def draw_view(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> str
     return sentence_view(encoder, tokenizer, first, other=[second], **options).page
 
 
-def make_page(kind: str, data: Mapping, inserted: Mapping, pages: Mapping[str, str], scripts: list[str]) -> str:
-    """Return the page of a kind, "site" or "file"; `scripts` are those of a view that inherits its policy."""
+def make_page(data: Mapping, pages: Mapping[str, str | None], inserted: Mapping, view: str = "") -> str:
+    """Return the page; `pages` are the addresses of the series, evening and 03, or None, and `view` runs in frames."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.iterdir() if path.is_file()}
-    program, style = (
-        join(PARTS / "page.js"),
-        make_style((ROOT / "explorer/base.css").read_text("utf-8"), read["page.css"]),
-    )
-    hashes = " ".join(f"'sha256-{fingerprint(text)}'" for text in (program, *scripts))
-    policy = POLICIES[kind].format(scripts=hashes, style=f"'sha256-{fingerprint(style)}'")
+    program = join(PARTS / "page.js")
+    style = make_style((ROOT / "explorer/base.css").read_text("utf-8"), read["page.css"])
+    scripts = [program, *re.findall(r"<script>(.*?)</script>", view, re.DOTALL)]
+    package, licence = LICENCE
     inserted = {
-        "policy": f"default-src 'none'; {policy}; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'",
-        **KINDS[kind],
+        "policy": POLICY.format(scripts=" ".join(f"'sha256-{fingerprint(text)}'" for text in scripts)),
         "style": style,
         "program": program,
         "worker": shorten(read["worker.js"]),
-        "data": json_for_html(data),
-        "first": html.escape(TEXTS[0]),
-        "second": html.escape(TEXTS[1]),
+        "data": json_for_html({**data, "view": view}),
+        **{name: html.escape(text) for name, text in zip(("first", "second", "third"), TEXTS, strict=True)},
+        "own": html.escape(OWN),
+        "licence": html.escape(distribution(package).read_text(licence)),
         "version": PYODIDE.version,
         "name": "all-MiniLM-L6-v2",
         **inserted,
     }
 
     def link(found: re.Match) -> str:
-        return f'<a href="{pages[found[1]]}">{found[2]}</a>' if pages.get(found[1]) else found[2]
+        return f'<a href="{pages[found[1]]}">{found[2]}</a>' if pages[found[1]] else found[2]
 
-    page = re.sub(r'<a href="page:(\w+)">(.*?)</a>', link, read["page.html"])
+    page = read["page.html"].replace("%end%", ENDS[bool(pages["evening"])])
+    page = re.sub(r'<a href="page:(\w+)">(.*?)</a>', link, page)
     return re.sub(r"%([a-z]+)%", lambda placeholder: inserted[placeholder[1]], page)
 
 
@@ -193,47 +221,49 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, pyodid
     }
 
 
-def build(site: Path, cache: Path, pages: Mapping[str, str], folder: Path | None = None) -> None:
-    """Write type_bert.html and its files into a site; raises the errors of `fetch` if Pyodide is unavailable.
+def write_page(target: Path, cache: Path, pages: Mapping[str, str | None], beside: str | None = None) -> None:
+    """Write the page: one file or, with a folder for them `beside` it, a page that fetches the files of Python.
 
-    `pages` maps the numbers of notebooks, and "evening", to pages of the site.
+    `pages` maps "index", "evening" and "03" to their addresses, or to None. Raises the errors of `fetch` if Pyodide is
+    unavailable.
     """
-    pyodide, folder = fetch(PYODIDE, cache), folder or embedded_folder()
-    encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
-    files = python_files(pyodide) | {"model": pack_model(folder)}
-    data = make_data(encoder, tokenizer, pyodide)
-    data |= {"view": f"{ASSETS}/{VIEW}", "files": {name: f"{ASSETS}/{file}" for name, file in FILES.items()}}
-    note = f"The model, {len(files['model']) / 1e6:.0f} MB, is loading."
-    page = make_page("site", data, {"model": note, "files": ""}, {"index": START, **pages}, [])
-    (site / ASSETS).mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        write_file(site / ASSETS / FILES[name], content)
-    write_file(site / ASSETS / VIEW, draw_view(encoder, tokenizer))
-    write_file(site / PAGE, page)
-
-
-def build_file(path: Path, cache: Path) -> None:
-    """Write the page as one file, which opens from a folder: Python is inside, the whole model is not."""
     pyodide = fetch(PYODIDE, cache)
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
-    view = draw_view(encoder, tokenizer)
-    data = make_data(encoder, tokenizer, pyodide) | {"view": view, "files": None}
-    inside = (
-        f'<script type="text/plain" id="file-{name}">{base64.b64encode(content).decode()}</script>'
-        for name, content in python_files(pyodide).items()
-    )
+    files = python_files(pyodide) | {"model": packed_model(cache)}
+    data = make_data(encoder, tokenizer, pyodide)
+    inserted = measure_rounding(encoder, tokenizer) | {"files": "", "where": ""}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if beside:
+        folder = target.parent / beside
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            write_file(folder / FILES[name], content)
+        data["files"] = {name: f"{beside}/{file}" for name, file in FILES.items()}
+        inserted["model"] = f"The model, {len(files['model']) / 1e6:.0f} MB, is loading."
+    else:
+        inside = (
+            f'<script type="text/plain" id="file-{name}">{base64.b64encode(content).decode()}</script>'
+            for name, content in files.items()
+        )
+        inserted |= {"files": "\n".join(inside), "where": ", on this computer", "model": "The model is unpacked."}
+    write_file(target, make_page(data, pages, inserted, draw_view(encoder, tokenizer)))
+
+
+def build(site: Path, cache: Path, pages: Mapping[str, str]) -> None:
+    """Write type_bert.html and its files into a site; `pages` maps the numbers of notebooks to pages of the site."""
+    write_page(site / PAGE, cache, {"index": START, **pages}, ASSETS)
+
+
+def addresses(address: Address | None) -> dict[str, str | None]:
+    """Return where a reader of the one file finds the series, the evening and 03: on GitHub, if it is there."""
     names = {"index": "README.md", "evening": "notebooks/evening.ipynb", "03": "notebooks/03_self_attention.ipynb"}
-    pages = {name: link_to(target, current()) for name, target in names.items()}
-    scripts = re.findall(r"<script>(.*?)</script>", view, re.DOTALL)
-    inserted = {"model": "", "files": "\n".join(inside)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, make_page("file", data, inserted, pages, scripts))
+    return {name: link_to(path, address) for name, path in names.items()}
 
 
 if __name__ == "__main__":
-    target = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / PAGE)
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else FILE)
     try:
-        build_file(target, ROOT / "build" / "npm")
+        write_page(target, ROOT / "build" / "npm", addresses(current()))
     except (OSError, ValueError) as error:
         sys.exit(f"{target.name} cannot be written: {error}")
     print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, opens from a folder")

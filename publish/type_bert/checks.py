@@ -1,13 +1,13 @@
 """Check a reader's lines for one part of microbert.py: run the cases, name the mistake, or explain Python's error."""
 
 import ast
-import builtins
 import copy
 import io
 import math
 import re
 import textwrap
 import traceback
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
 
@@ -90,6 +90,16 @@ EXPLAINED = (  # what to find in `message, in the function that raised it: the r
 SAME = 1e-9  # relative difference of two equal answers
 
 
+class Printed(io.StringIO):
+    """What lines print: the first ten lines of it, since more would cost time."""
+
+    def write(self, text: str) -> int:
+        """Keep a text, unless ten lines are there."""
+        if self.tell() < 4000 and self.getvalue().count("\n") < 10:
+            super().write(text[:4000])
+        return len(text)
+
+
 def split(source: str) -> str:
     """Return microbert.py up to `if __name__`."""
     return source.partition("\nif __name__ ==")[0].rstrip() + "\n"
@@ -119,7 +129,7 @@ def with_bodies(source: str, bodies: dict[str, str]) -> str:
 
 def completed(body: str) -> str:
     """Indent lines as inside a function, with `return` before a last expression if there is none."""
-    body = textwrap.dedent(body.replace("\u00a0", " ").expandtabs(4).strip("\n")).rstrip()
+    body = dedented(body)
     try:
         nodes = list(ast.walk(ast.parse(body)))
         last = nodes[0].body[-1]
@@ -131,6 +141,11 @@ def completed(body: str) -> str:
         lines[last.lineno - 1] = (line[:column] + b"return " + line[column:]).decode()
         body = "\n".join(lines)
     return textwrap.indent(body, "    ")
+
+
+def dedented(body: str) -> str:
+    """Return lines without the indentation that all have, and without empty ones around them."""
+    return textwrap.dedent(body.replace("\u00a0", " ").expandtabs(4).strip("\n")).rstrip()
 
 
 def run(source: str, gap: str, body: str, cases: list[tuple]) -> list:
@@ -169,18 +184,21 @@ def agree(a, b) -> bool:
 def judge(source: str, gap: str, body: str) -> dict:
     """Return whether a reader's lines are `right`, else a `hint`, with an error's `message` and `line`; never raise.
 
-    `runs` is whether the function returns something, so that it can be tried in the model.
+    `runs` is whether the function returns something, so that it can be tried in the model; `printed` are the first
+    lines that it prints, and `completed` is the body, if `return` was put in front of its last line.
     """
     if waiting := unfinished(gap, body):
         return {"right": False, "hint": waiting}
-    cases, printed = GAPS[gap].cases, io.StringIO()
+    cases, printed = GAPS[gap].cases, Printed()
     given = copy.deepcopy(cases)
     try:
         with redirect_stdout(printed):
             answers = run(source, gap, body, given)
-        return verdict(source, gap, body, answers, given, bool(printed.getvalue()))
+        found = verdict(source, gap, body, answers, given, bool(printed.getvalue()))
     except BaseException as error:  # also SystemExit
-        return {"right": False} | describe(error, source, gap, body)
+        found = {"right": False} | describe(error, source, gap, body)
+    whole = textwrap.dedent(completed(body))
+    return found | {"printed": printed.getvalue()} | ({"completed": whole} if len(whole) > len(dedented(body)) else {})
 
 
 def unfinished(gap: str, body: str) -> str:
@@ -266,14 +284,19 @@ def written(value, digits: int = 4) -> str:
     return "model" if isinstance(value, Tiny) else "a function" if callable(value) else repr(value)[:60]
 
 
-UNTOUCHED = dict(vars(math)), dict(vars(builtins))
+def guard(*owners: dict) -> Callable[[], bool]:
+    """Return a function that returns whether all names of modules are what they are now, and the cases, too.
 
+    It calls nothing that a reader's lines can replace.
+    """
+    before, show = [(names, {**names}) for names in owners], repr
+    cases = show(GAPS)
 
-def is_intact() -> bool:
-    """Return whether `math` and Python's own functions are what they were before a reader's lines ran."""
-    return all(
-        now.get(name) is value
-        for now, before in zip((vars(math), vars(builtins)), UNTOUCHED, strict=True)
-        for name, value in before.items()
-        if name != "_"
-    )
+    def is_intact() -> bool:
+        for now, was in before:
+            for name in was:
+                if name != "_" and now.get(name) is not was[name]:  # `_` is what Python displayed last
+                    return False
+        return show(GAPS) == cases
+
+    return is_intact

@@ -1,7 +1,8 @@
 // The visit: see, guess, type, run. Python runs in a worker, and a sentence view draws what the reader's lines compute.
 
+import { packed, wordsOf } from "../../explorer/numbers.js";
 import { bytesOf, format } from "../../views/numbers.js";
-import { by } from "../../views/elements.js";
+import { add, by } from "../../views/elements.js";
 import "../../explorer/theme.js";
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
@@ -21,9 +22,12 @@ let worker,
   waiting = new Map(), // what is to be done with the reply to each call, by the call's id
   files = null,
   isReady = false,
-  packed = null, // the model
-  unpacking = null, // the promise that it is in Python's files
+  started, // the promise that Python has
+  model = null, // its bytes
+  unpacking = null, // the promise that they are in Python's files
   timer;
+const modelIsHere = /** @type {any} */ (Promise.withResolvers());
+modelIsHere.promise.catch(() => 0); // whoever needs the model is told
 
 // A file of Python as a stream: in this page, or next to it
 async function take(name) {
@@ -43,7 +47,6 @@ const unpacked = async (name) => (await take(name)).pipeThrough(new Decompressio
 // The address of a program. A worker of a page from a folder cannot import a blob, but it can import a data: address
 async function script(name) {
   const blob = new Blob([await new Response(await unpacked(name)).arrayBuffer()], { type: "text/javascript" });
-  if (DATA.files) return URL.createObjectURL(blob);
   return new Promise((resolve) => {
     const reader = new FileReader();
     reader.onload = () => resolve(reader.result);
@@ -74,31 +77,36 @@ function giveUp(error) {
   waiting.clear();
 }
 
-async function startPython() {
+function startPython() {
   const address = URL.createObjectURL(new Blob([by("worker").textContent], { type: "text/javascript" }));
-  worker = new Worker(address, { type: DATA.files ? "module" : "classic" });
-  worker.onmessage = ({ data: { id, value, error } }) => {
+  worker = new Worker(address);
+  worker.onmessage = ({ data: { id, value, intact, error } }) => {
     const call = waiting.get(id);
     waiting.delete(id);
-    if (error === undefined) call?.resolve(value);
+    if (error === undefined) call?.resolve({ ...value, intact });
     else call?.reject(new Error(error));
   };
   worker.onerror = (event) => giveUp(new Error(event.message ?? "a worker did not start"));
-  await Promise.all([ask("start", files), ask("prepare", { source: DATA.source, head: DATA.head })]);
-  isReady = true;
-  if (packed) giveModel();
+  started = Promise.all([ask("start", files), ask("prepare", { source: DATA.source, head: DATA.head })]).then(() => {
+    isReady = true;
+    if (model) giveModel();
+  });
+  return started;
 }
 
-const giveModel = () => {
-  unpacking = ask("model", packed);
+function giveModel() {
+  unpacking = ask("model", model);
   const loaded = () => {
     by("loaded").textContent = "The model is loaded.";
-    by("embed").disabled = false;
+    modelIsHere.resolve();
   };
-  return unpacking.then(loaded, (error) => {
-    if (!(error instanceof Stopped)) throw error; // Python was ended meanwhile, and gets the model when it starts again
-  });
-};
+  const failed = (error) => {
+    if (error instanceof Stopped) return; // Python gets it when it starts again
+    by("loaded").textContent = `The model did not load here: ${error.message}. Steps 1 to 3 work without it.`;
+    modelIsHere.reject(error);
+  };
+  return unpacking.then(loaded, failed);
+}
 
 class Stopped extends Error {}
 
@@ -107,13 +115,23 @@ async function restart(why) {
   clearTimeout(timer);
   worker.terminate();
   isReady = false;
+  by("ready").textContent = "Python is starting again.";
   giveUp(new Stopped(why));
   await startPython();
   tellReady();
 }
 
-// Ask for something that may never end
-async function tryIt(call, input, limit = LIMIT) {
+// Ask for something that may never end, after what was asked before
+let turn = Promise.resolve();
+function tryIt(...asked) {
+  const found = turn.then(() => tryNow(...asked));
+  turn = found.catch(() => 0);
+  return found;
+}
+
+async function tryNow(call, input, limit = LIMIT) {
+  if (limit === LONG) await modelIsHere.promise;
+  await started;
   await unpacking?.catch(() => 0); // which takes its own time
   timer = setTimeout(
     () => restart(`Your lines ran for ${limit / 1000} seconds and were stopped. Is there a loop without an end?`),
@@ -136,22 +154,22 @@ async function tryIt(call, input, limit = LIMIT) {
 
 // The views
 
-// Show the view in a frame, and resolve once it is drawn
-function open(frame) {
+// Show the view in a frame, perhaps with data of its own, and resolve once it is drawn
+function open(frame, data = undefined) {
   const drawn = new Promise((resolve) => {
     frame.onload = resolve;
   });
-  if (DATA.files) frame.src = DATA.view;
-  else frame.srcdoc = DATA.view;
+  frame.figure = data;
+  frame.srcdoc = DATA.view;
   return drawn;
 }
 const parts = DATA.parts; // of each gap: the lines above it, ours, and those that its box begins with
 const own = open(by("own")),
-  draw = (weights) => own.then(() => by("own").contentWindow.postMessage({ weights }, "*"));
-// The controls of the first view, which would answer the guess. From a folder, the view of the site is out of reach
-const controls = () => by("view").contentDocument?.querySelector(".controls");
+  draw = (weights, alone = false) => own.then(() => by("own").contentWindow.postMessage({ weights, alone }, "*"));
+// The controls of the first view, which would answer the guess
+const controls = () => by("view").contentDocument.querySelector(".controls");
 const seen = open(by("view")).then(() => {
-  if (controls()) controls().style.visibility = by("refuted").textContent ? "" : "hidden";
+  controls().style.visibility = by("refuted").textContent ? "" : "hidden";
 });
 
 const IT = DATA.tokens[0].indexOf("it");
@@ -163,7 +181,7 @@ function refute(guess) {
     row = DATA.official[1][IT];
   const most = words.reduce((a, b) => (weight(DATA.official, 1, b) > weight(DATA.official, 1, a) ? b : a));
   const each = words
-    .filter((word) => word !== "wide")
+    .filter((word) => word !== "narrow")
     .map((word) => {
       const [before, now] = [0, 1].map((text) => weight(DATA.official, text, word));
       return `“${word}” gets ${format(now)}, ${now > before ? "more" : "less"} than the ${format(before)} with “tired”`;
@@ -185,11 +203,14 @@ for (const button of by("guesses").children)
     for (const other of by("guesses").children) other.setAttribute("aria-pressed", other === button);
     by("refuted").textContent = refute(button.value);
     seen.then(async () => {
-      if (!controls()) return;
       await open(by("view")); // the head and the word of the answer, whatever the reader has chosen meanwhile
       for (const choice of [...controls().querySelectorAll("input")].slice(1, 3)) choice.click(); // both sentences
     });
   };
+
+const areShares = (rows) =>
+  rows.every((row) => row.every((w) => w >= 0 && w <= 1) && row.reduce((a, b) => a + b) < 1.001);
+const NO_SHARES = "These are not weights from 0 to 1 that sum to 1, so there are no ribbons to draw.";
 
 // What a line does to the head: say it, and draw it if these are weights
 function show(weights) {
@@ -197,16 +218,13 @@ function show(weights) {
   const off = Math.max(
     ...weights.flatMap((text, t) => text.flatMap((row, i) => row.map((w, j) => Math.abs(w - DATA.official[t][i][j])))),
   );
-  const drawable = weights
-    .flat()
-    .every((row) => row.every((w) => w >= 0 && w <= 1) && row.reduce((a, b) => a + b) < 1.001);
-  if (!drawable) return "These are not weights from 0 to 1 that sum to 1, so there are no ribbons to draw.";
+  if (!areShares(weights.flat())) return NO_SHARES;
   draw(weights);
   const of = (text, word) => format(weight(weights, text, word));
   if (off < 1e-5)
     return (
       `The ribbons are what your lines compute: “it” gives “animal” ${of(0, "animal")} with “tired” and ` +
-      `${of(1, "animal")} with “wide”. All ${all.length} weights agree with PyTorch's to within ${off.toExponential(0)}.`
+      `${of(1, "animal")} with “narrow”. All ${all.length} weights of this head agree with PyTorch's to within ${off.toExponential(0)}.`
     );
   const changes = weights[0][IT].map((w, i) => Math.abs(w - DATA.official[0][IT][i])),
     most = DATA.tokens[0][changes.indexOf(Math.max(...changes))];
@@ -232,8 +250,10 @@ async function tryModel(bodies) {
 
 const typed = {}, // what stands in the box of each gap
   mine = {}, // the reader's right lines
+  brought = {}, // lines of a link, which wait for a press
   given = new Set(); // the gaps whose answer was shown
-let gap = FIRST,
+let tried = {}, // the reader's last lines, if they run but are not right
+  gap = FIRST,
   isAsked = false; // whether a line waits for Python
 
 const template = (name) => by(`task-${name}`);
@@ -254,11 +274,15 @@ function choose(name) {
   by("task-title").textContent = template(name).title;
   by("task").replaceChildren(template(name).content.cloneNode(true));
   by("drawn").hidden = !isDrawn();
-  by("effect").textContent = by("verdict").textContent = "";
+  clear();
   by("next").hidden = true;
   fill();
   list();
 }
+
+const clear = () => {
+  by("effect").textContent = by("verdict").textContent = by("printed").textContent = "";
+};
 
 // Fill the box, unless something was typed
 function fill() {
@@ -292,7 +316,11 @@ function list() {
     hash = `#${new URLSearchParams(mine)}`;
   by("link").textContent = `${count} of ${ORDER.length} lines are yours`;
   by("link").href = hash;
-  if (count || isReady) history.replaceState(null, "", hash); // before that, it may hold the lines of a link
+  const kept = new URLSearchParams({ ...brought, ...mine }).toString();
+  if (kept || isReady) history.replaceState(null, "", `#${kept}`);
+  by("brought").hidden = !Object.keys(brought).length;
+  by("brought").firstChild.textContent =
+    `The address of this page brings lines for ${Object.keys(brought).join(", ")}. They have not run yet.`;
   const later = ORDER.slice(ORDER.indexOf(gap) + 1), // the first part after this one, then those before it
     next = [...later, ...ORDER].find((name) => name !== gap && !(name in mine));
   by("next").textContent = next ? `Next: ${next}` : "";
@@ -322,21 +350,35 @@ async function check() {
     const found = await tryIt("check", { gap: name, body, mine });
     const where = found.line ? `Line ${found.line}: ` : "",
       message = found.message ? `${found.hint && " Python’s message: "}${found.message}.` : "";
-    if (found.right && !isOurs(name, body)) mine[name] = body;
+    const lines = found.completed ?? body;
+    delete brought[name];
+    tried = found.runs && !found.right ? { [name]: lines } : {};
+    if (found.right && !isOurs(name, lines)) mine[name] = lines;
     else if (found.right) delete mine[name];
-    const whose =
-      found.right && !(name in mine)
-        ? "This is our line."
-        : `Right. This line is yours now${DATA.files ? ", and step 4 runs the whole BERT with it" : ""}.`;
+    const whose = found.right && !(name in mine) ? "This is our line." : "Right. This line is yours now.";
+    if (found.right && lines !== body && box.value === body) put(lines);
+    const completed = lines === body ? "" : "A function needs return, so it was put in front of your last line.";
     list();
-    say(found.right ? `${whose} ${found.hint}` : `${where}${found.hint}${message}`, found.right ? "right" : "wrong");
+    keep();
+    if (found.right) say([whose, found.hint, completed].filter(Boolean).join(" "), "right");
+    else say(`${where}${found.hint}${message}`, "wrong");
+    by("printed").textContent = found.printed ? `Printed in the check:\n${found.printed}` : "";
     by("next").hidden = !found.right || !by("next").value;
-    by("effect").textContent = await effect(name, body, found);
+    by("looked").className = by("cosine").className = "old"; // they are about the lines before
+    by("effect").textContent = await effect(name, lines, found);
+    if (found.right && isDrawn()) reveal();
   } catch (error) {
+    clear();
     say(error.message);
   } finally {
     by("check").disabled = false;
   }
+}
+
+// The ribbons of a right line come into the window, and a phone's keyboard leaves it
+function reveal() {
+  if (matchMedia("(pointer: coarse)").matches) box.blur();
+  by("verdict").scrollIntoView({ block: "start" });
 }
 
 const unusable = (error) => `The model cannot run with these lines: ${error}.`;
@@ -344,7 +386,7 @@ async function effect(name, body, { runs, weights, error }) {
   if (!runs) return "";
   if (error) return unusable(error);
   if (HEAD.includes(name)) return isDrawn() ? show(weights) : "";
-  return by("embed").disabled ? "" : tryModel({ ...mine, [name]: body });
+  return model ? tryModel({ ...mine, [name]: body }) : "";
 }
 
 by("card").addEventListener("submit", (event) => {
@@ -369,23 +411,27 @@ document.addEventListener("click", ({ target }) => {
 box.addEventListener("input", () => {
   grow();
   by("verdict").className = "old"; // it is about the lines before
+  if (!box.value.trim()) clear();
   keep();
 });
 
-// Drafts outlive a reload of this tab
+// Lines, texts and what is the reader's outlive a reload of this tab
+const TEXTS = ["sentence", "first", "second", "third"];
 function keep() {
+  const texts = TEXTS.map((id) => by(id).value);
   try {
-    sessionStorage.setItem("drafts", JSON.stringify({ ...typed, [gap]: box.value }));
+    sessionStorage.setItem("kept", JSON.stringify({ drafts: { ...typed, [gap]: box.value }, texts, mine }));
   } catch {
     /* the browser blocks storage */
   }
 }
 
-function drafts() {
+function kept() {
   try {
-    return JSON.parse(sessionStorage.getItem("drafts")) ?? {};
+    const found = JSON.parse(sessionStorage.getItem("kept"));
+    return { drafts: found.drafts ?? {}, texts: found.texts ?? [], mine: found.mine ?? {} };
   } catch {
-    return {};
+    return { drafts: {}, texts: [], mine: {} };
   }
 }
 
@@ -419,28 +465,103 @@ box.addEventListener("keydown", (event) => {
 
 // The whole model, and the end
 
-by("run").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  if (by("embed").disabled) return;
-  const texts = [by("first").value, by("second").value],
-    names = Object.keys(mine);
-  by("embed").disabled = true;
-  by("cosine").textContent = "Computing.";
-  try {
-    const yours = await tryIt("embed", { bodies: mine, texts }, LONG),
-      ours = await tryIt("embed", { bodies: {}, texts }, LONG);
-    if (yours.error ?? ours.error) throw new Error(unusable(yours.error ?? ours.error));
-    const [[cosine], [other]] = [yours.cosines, ours.cosines];
-    by("cosine").textContent =
-      `The cosine is ${format(cosine)}, computed in ${yours.seconds.toFixed(1)} s with ` +
-      (names.length
-        ? `your ${names.join(", ")} in all layers. With our lines it is ${format(other)}.`
-        : "our lines: none is yours yet.");
-  } catch (error) {
-    by("cosine").textContent = error.message;
-  }
-  by("embed").disabled = false;
-});
+// Run both: the reader's lines, right or not, and ours; throws an error in words
+async function runBoth(call, input) {
+  const bodies = { ...mine, ...tried },
+    yours = await tryIt(call, { bodies, ...input }, LONG);
+  if (yours.error) throw new Error(unusable(yours.error));
+  const ours = Object.keys(bodies).length ? await tryIt(call, { bodies: {}, ...input }, LONG) : yours;
+  const cut = yours.cut.map((text) => `“${text.slice(0, 20)}…”`).join(" and ");
+  const names = Object.keys(bodies).map((name) => (name in tried ? `${name} (not right yet)` : name));
+  const said =
+    `Computed in ${yours.seconds.toFixed(1)} s with ` +
+    (names.length ? `your ${names.join(", ")} in all layers and heads.` : "our lines: none is yours yet.") +
+    (cut && ` Only the beginning of ${cut} was read: 62 tokens, which take a while.`);
+  return { yours, ours, said };
+}
+
+// Answer a form in `output`, for texts that are all there
+function onSubmit(form, output, empty, run) {
+  const button = form.querySelector("button");
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (button.disabled) return;
+    const texts = [...form.querySelectorAll("input")].map(({ value }) => value.trim());
+    button.disabled = true;
+    output.className = "";
+    output.textContent = unpacking ? "Computing." : "The model is still loading. Then your text is computed.";
+    try {
+      if (!texts.every(Boolean)) throw new Error("Type a text first.");
+      output.textContent = await run(texts);
+    } catch (error) {
+      empty();
+      output.textContent = error.message;
+    }
+    button.disabled = false;
+  });
+  form.addEventListener("input", ({ target }) => {
+    keep();
+    output.className = "old"; // it is about the texts before
+    if (target.value.trim()) return;
+    empty();
+    output.textContent = "";
+  });
+}
+
+onSubmit(
+  by("look"),
+  by("looked"),
+  () => {
+    by("whole").hidden = true;
+  },
+  async ([text]) => {
+    const { yours, ours, said } = await runBoth("look", { text });
+    if (!areShares(yours.weights)) throw new Error(NO_SHARES);
+    if (yours.tokens.join(" ") !== ours.tokens.join(" ")) throw new Error(`Your tokens are ${yours.tokens.join(" ")}.`);
+    by("whole").hidden = false;
+    await open(by("heads"), sentenceOf(yours, ours));
+    by("heads").contentDocument.getElementById("details").textContent = `all 6 layers with 12 heads; ${said}`;
+    return said;
+  },
+);
+
+// The data of a sentence view: the weights of the reader's lines and, if they differ, BERT's below
+function sentenceOf({ tokens, weights }, { weights: official }) {
+  const differ = weights.some((row, i) => row.some((w, j) => Math.abs(w - official[i][j]) > 0.005)),
+    sides = differ ? [weights, official] : [weights];
+  const twice = ({ ids, names }) => ({ ids: sides.map(() => ids[0]), names: sides.map(() => names[0]) });
+  const pieces = { ids: [tokens.map((_, i) => i)], names: [tokens] };
+  return {
+    labels: differ ? ["your lines", "BERT"] : ["your sentence"],
+    weights: sides.map((rows) => packed(rows.flat())),
+    sizes: sides.map(() => tokens.length),
+    drawn: { pieces: twice(pieces), words: twice(wordsOf(tokens)) },
+    heads: 12,
+    layers: [0, 1, 2, 3, 4, 5],
+    first: { token: Math.max(1, tokens.indexOf("it")), layer: 3, head: 1, mode: "pieces", both: differ },
+    models: differ,
+  };
+}
+
+onSubmit(
+  by("run"),
+  by("cosine"),
+  () => by("near").replaceChildren(),
+  async (texts) => {
+    const { yours, ours, said } = await runBoth("embed", { texts });
+    const [one, other] = yours.cosines.map((cosine) => format(cosine)),
+      theirs = ours.cosines.map((cosine) => format(cosine)).join(" and ");
+    const nearer = yours.cosines[0] > yours.cosines[1] ? 1 : 2;
+    by("near").replaceChildren();
+    yours.cosines.forEach((cosine, i) => {
+      const row = add(by("near"), "li", {}, `${format(cosine)} `);
+      add(row, "meter", { min: 0, max: 1, value: cosine, "aria-label": texts[i + 1] });
+      row.append(` ${texts[i + 1]}`);
+    });
+    const found = one === other ? "Both are as near" : `“${texts[nearer]}” is nearer`;
+    return `${found}. ${said}${theirs === `${one} and ${other}` ? "" : ` With our lines: ${theirs}.`}`;
+  },
+);
 
 by("copy").onclick = async () => {
   try {
@@ -451,17 +572,24 @@ by("copy").onclick = async () => {
   }
 };
 
-// Lines that a link brings: each counts once it is checked
-async function restore(linked) {
-  for (const [name, body] of linked) {
+// Lines of this tab, or those that a link brings, which wait for a press: each counts once it is checked
+async function restore(lines) {
+  for (const [name, body] of Object.entries(lines)) {
     try {
       if ((await tryIt("check", { gap: name, body, mine: {} })).right) mine[name] = body;
     } catch {
-      return; // Python is starting again
+      /* Python is starting again, and the next line waits for it */
     }
+    if (brought[name] === body) delete brought[name];
   }
   list();
+  keep();
 }
+
+by("run-brought").onclick = () => {
+  by("run-brought").disabled = true;
+  restore({ ...brought });
+};
 
 function tellReady() {
   by("ready").textContent = "Python is ready.";
@@ -470,21 +598,32 @@ function tellReady() {
 }
 
 async function begin() {
-  const linked = [...new URLSearchParams(location.hash.slice(1))].filter(([name]) => ORDER.includes(name));
-  Object.assign(typed, Object.fromEntries(linked), drafts());
+  const { drafts, texts, mine: known } = kept();
+  const isText = ([, body]) => typeof body === "string",
+    linked = [...new URLSearchParams(location.hash.slice(1))].filter(([name]) => ORDER.includes(name));
+  Object.assign(typed, Object.fromEntries(linked), Object.fromEntries(Object.entries(drafts).filter(isText)));
+  TEXTS.forEach((id, i) => {
+    by(id).value = texts[i] ?? by(id).value;
+  });
+  Object.assign(brought, Object.fromEntries(linked.filter(([name, body]) => known[name] !== body)));
   choose(FIRST);
-  draw(DATA.tokens.map((all) => all.map(() => all.map(() => 1 / all.length))));
+  draw(
+    DATA.tokens.map((all) => all.map(() => all.map(() => 1 / all.length))),
+    true,
+  );
   if (DATA.files && location.protocol === "file:") throw new Error(SERVER);
   if (document.readyState === "loading") await new Promise((go) => document.addEventListener("DOMContentLoaded", go));
   files = await download();
   await startPython();
-  await restore(linked);
+  await restore(Object.fromEntries(Object.entries(known).filter(([name]) => ORDER.includes(name))));
+  by("run-brought").disabled = false;
   tellReady();
-  if (!DATA.files) return;
-  packed = await new Response(await unpacked("model")).arrayBuffer();
+  model = await new Response(await unpacked("model")).arrayBuffer();
   if (isReady) await giveModel(); // else Python is starting again, and `startPython` gives it
 }
 
 begin().catch((error) => {
-  by("ready").textContent = `Python did not start here: ${error.message}.`;
+  by(isReady ? "loaded" : "ready").textContent =
+    `${isReady ? "The model" : "Python"} did not start here: ${error.message}.`;
+  if (isReady) modelIsHere.reject(error);
 });

@@ -1,26 +1,37 @@
 """The calls of type_bert.html to Python: check lines, run one head, run the whole model. JSON goes in and out."""
 
+import builtins
 import json
 import math
 from array import array
 from base64 import b64decode
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from time import perf_counter
 
-from publish.type_bert import checks
+from publish.type_bert import checks, gaps
 
-state = {}
+LONGEST = 1000, 64  # characters and tokens of a text: more would take minutes
+state = {"models": []}  # the checkpoint, once it has been read
 
 
 def answer(call: str, inputs: str, linear=None) -> str:
     """Call a function of this file by its name; `linear` multiplies by a weight matrix of the model, in JavaScript."""
-    given = json.loads(inputs) | ({"linear": linear} if call == "embed" else {})
-    return json.dumps({"prepare": prepare, "check": check, "embed": embed}[call](**given))
+    given = json.loads(inputs) | ({"linear": linear} if call in ("embed", "look") else {})
+    with redirect_stdout(checks.Printed()), redirect_stderr(checks.Printed()):  # what `check` returns is enough
+        found = {"prepare": prepare, "check": check, "embed": embed, "look": look}[call](**given)
+    return json.dumps(found)
+
+
+def guard() -> Callable[[], bool]:
+    """Return a function that returns whether Python, and what judges lines, are what they are now."""
+    return checks.guard(vars(math), vars(builtins), vars(checks), vars(gaps), globals(), state)
 
 
 def prepare(source: str, head: dict) -> None:
     """Take microbert.py and the numbers of one head."""
-    state.update(source=checks.split(source), model=None)
+    state["source"] = checks.split(source)
     for name, (size, text) in head.items():
         numbers = array("f", b64decode(text)).tolist()
         state[name] = [numbers[i : i + size] for i in range(0, len(numbers), size)]
@@ -34,7 +45,7 @@ def check(gap: str, body: str, mine: dict[str, str]) -> dict:
             found["weights"] = weights({**mine, gap: body})
         except BaseException as error:
             found["error"] = f"{type(error).__name__}: {error}"
-    return found | {"intact": checks.is_intact()}
+    return found
 
 
 class Head:
@@ -52,35 +63,82 @@ def functions(bodies: dict[str, str]) -> dict:
     return variables
 
 
+def as_row(weights, keys) -> list[float]:
+    """Return what `weights_of` has returned as numbers; ValueError unless they are finite, one per key."""
+    row = [float(weight) for weight in weights]
+    if len(row) != len(keys) or not all(map(math.isfinite, row)):
+        raise ValueError("this is not one finite number for each token")
+    return row
+
+
 def weights(bodies: dict[str, str]) -> list[list[list[float]]]:
     """Return the attention weights of one head, for both sentences; ValueError unless they are numbers, one per key."""
     made, found = functions(bodies), []
-    for sentence in ("tired", "wide"):
-        x = state[sentence]
-        queries, keys = (made["linear"](x, Head(), part) for part in ("query", "key"))
-        rows = [[float(weight) for weight in made["weights_of"](query, keys)] for query in queries]
-        if not all(len(row) == len(x) and all(map(math.isfinite, row)) for row in rows):
-            raise ValueError("this is not one finite number for each token")
-        found.append(rows)
+    for sentence in ("tired", "narrow"):
+        queries, keys = (made["linear"](state[sentence], Head(), part) for part in ("query", "key"))
+        found.append([as_row(made["weights_of"](query, keys), keys) for query in queries])
     return found
 
 
-def embed(bodies: dict[str, str], texts: list[str], linear=None) -> dict:
-    """Return the cosine of the first text with each other one and the seconds that this took, or an `error`."""
+def in_model(run: Callable, bodies: dict[str, str], texts: list[str], linear) -> dict:
+    """Return what `run(functions, model, texts)` returns and the seconds it took, or an `error`.
+
+    `cut` are the texts of which only the beginning is read.
+    """
     start = perf_counter()
     try:
         made = functions(bodies)
         if linear:
             made["linear"] = partial(multiply, linear)
-        state["model"] = model = state["model"] or made["Checkpoint"]("/model")
+        if not state["models"]:
+            state["models"].append(made["Checkpoint"]("/model"))
+        [model], (characters, tokens) = state["models"], LONGEST
+        model.max_length = tokens + 1
+        begun = [text[:characters] for text in texts]
+        cut = [text for text, own in zip(texts, begun, strict=True) if own != text or is_long(made, model, own)]
+        model.max_length = tokens
+        return run(made, model, begun) | {"cut": cut, "seconds": perf_counter() - start}
+    except BaseException as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def is_long(made: dict, model, text: str) -> bool:
+    """Return whether a text has as many tokens as the model would read."""
+    return len(made["token_ids"](text, model)) == model.max_length
+
+
+def embed(bodies: dict[str, str], texts: list[str], linear=None) -> dict:
+    """Return the cosine of the first text with each other one, or an `error`: see `in_model`."""
+
+    def run(made: dict, model, texts: list[str]) -> dict:
         first, *others = (made["embed"](text, model) for text in texts)
         cosines = [made["dot"](first, other) for other in others]
         if not all(map(math.isfinite, cosines)):
             raise ValueError(f"the cosine is {cosines[0]}")
-        found = {"cosines": cosines, "seconds": perf_counter() - start}
-    except BaseException as error:
-        found = {"error": f"{type(error).__name__}: {error}"}
-    return found | {"intact": checks.is_intact()}
+        return {"cosines": cosines}
+
+    return in_model(run, bodies, texts, linear)
+
+
+def look(bodies: dict[str, str], text: str, linear=None) -> dict:
+    """Return the tokens of a text, and the attention weights of each layer, head and token, or an `error`."""
+
+    def run(made: dict, model, texts: list[str]) -> dict:
+        rows, weights_of = [], made["weights_of"]
+
+        def keep(query, keys):
+            rows.append(as_row(weights_of(query, keys), keys))
+            return rows[-1]
+
+        made["weights_of"] = keep
+        ids = made["token_ids"](texts[0], model)
+        made["encode"](ids, model)
+        if len(rows) != model.config["num_hidden_layers"] * model.config["num_attention_heads"] * len(ids):
+            raise ValueError("weights_of must run once for each token in each head")
+        names = list(model.vocab)
+        return {"tokens": [names[i] for i in ids], "weights": rows}
+
+    return in_model(run, bodies, [text], linear)
 
 
 def multiply(linear, x, model, name: str) -> list[list[float]]:

@@ -1,5 +1,7 @@
 // Runs Python in a worker: `start` once, `model` once the weights are there, else the functions of runner.py.
-let python;
+let python,
+  answer, // calls a function of runner.py
+  isIntact = () => true; // whether a reader's lines have changed Python, or what judges them
 // A page from a folder can start classic workers only. Pyodide would take one by importScripts, which it must not find.
 self.importScripts = () => {
   throw new TypeError();
@@ -53,7 +55,8 @@ async function start({ program, machine, runtime, library, lock, files }) {
     python.FS.mkdirTree(path.slice(0, path.lastIndexOf("/")));
     python.FS.writeFile(path, text);
   }
-  python.runPython("from publish.type_bert.runner import answer");
+  python.runPython("from publish.type_bert.runner import answer, guard");
+  answer = python.globals.get("answer");
 }
 
 let model; // its weights, for JavaScript, which multiplies matrices thirty times as fast
@@ -61,7 +64,9 @@ function load(packed) {
   const { files, ...weights } = unpack(packed);
   model = weights;
   python.FS.mkdirTree("/model");
-  for (const [name, content] of Object.entries(files)) python.FS.writeFile(`/model/${name}`, content);
+  for (const [name, content] of Object.entries(files)) {
+    python.FS.writeFile(`/model/${name}`, content, { canOwn: true }); // not copied
+  }
 }
 
 // Multiply each vector, an array of Python, by a weight matrix, and add a bias, like `linear` in microbert.py.
@@ -85,8 +90,9 @@ async function reply({ id, call, input }) {
     let value = null;
     if (call === "start") await start(input);
     else if (call === "model") load(input);
-    else value = JSON.parse(python.globals.get("answer")(call, JSON.stringify(input), linear));
-    postMessage({ id, value });
+    else value = JSON.parse(answer(call, JSON.stringify(input), linear));
+    if (call === "prepare") isIntact = python.globals.get("guard")();
+    postMessage({ id, value, intact: isIntact() });
   } catch (error) {
     postMessage({ id, error: String(error?.message ?? error) });
   }

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from publish.type_bert import build
 from tests.browser.explorer_page import axe_violations
-from tests.browser.type_bert_page import JUDGE, address, folder, for_browsers
+from tests.browser.type_bert_page import JUDGE, address, folder, for_browsers, visit
 from tests.helpers import ROOT
 from utils.support.checkpoint import embedded_folder
 
@@ -33,9 +33,11 @@ def weights(page) -> list[float]:
 
 def test_the_visit_by_keyboard(page, address, encoder, tokenizer):
     """A line typed before Python is ready waits; wrong, it is drawn with dashes; right, it agrees; a link keeps it."""
-    page.goto(address)
+    visit(page, address)
     see = page.frame_locator("#view")
     expect(see.locator(".controls")).to_be_hidden()
+    expect(page.frame_locator("#own").locator(".outline[d^=M]")).to_have_count(0)
+    expect(page.frame_locator("#own").locator("h1")).to_have_text("“it” looks at all tokens alike")
     type_lines(page, "softmax([dot(query, key) for key in keys])")
     expect(page.locator("#verdict")).to_contain_text("Python is still starting")
     page.locator("#guesses button").nth(1).press("Enter")
@@ -44,9 +46,9 @@ def test_the_visit_by_keyboard(page, address, encoder, tokenizer):
         with torch.inference_mode():
             output = encoder(**tokenizer(build.SENTENCE.format(word)), output_attentions=True)
         official.append(output.attentions[build.LAYER][0, build.HEAD, 10])
-    tired, wide = official
+    tired, narrow = official
     for index, word in ((2, "animal"), (8, "street")):
-        said = f"“{word}” gets {wide[index]:.2f}, {'more' if wide[index] > tired[index] else 'less'} than the "
+        said = f"“{word}” gets {narrow[index]:.2f}, {'more' if narrow[index] > tired[index] else 'less'} than the "
         expect(page.locator("#refuted")).to_contain_text(f"{said}{tired[index]:.2f} with “tired”")
     expect(see.get_by_role("radio", name="both in one picture")).to_be_checked()
     expect(page.locator("#verdict")).to_contain_text("Divide each score by √D", timeout=PATIENCE)
@@ -54,7 +56,9 @@ def test_the_visit_by_keyboard(page, address, encoder, tokenizer):
     assert weights(page)[2] > 0.99
     expect(page.frame_locator("#own").locator(".outline[d^=M]")).not_to_have_count(0)
     type_lines(page, LINE)
-    expect(page.locator("#effect")).to_contain_text("All 512 weights agree with PyTorch's", timeout=PATIENCE)
+    expect(page.locator("#effect")).to_contain_text(
+        "All 512 weights of this head agree with PyTorch's", timeout=PATIENCE
+    )
     assert torch.allclose(torch.tensor(weights(page)), tired, atol=1e-5)
     expect(page.locator("#link")).to_have_text("1 of 8 lines are yours")
     page.locator("#next").press("Enter")
@@ -63,9 +67,14 @@ def test_the_visit_by_keyboard(page, address, encoder, tokenizer):
     page.locator("#ours").press("Enter")
     expect(page.locator("#verdict")).to_contain_text("This is our line.", timeout=PATIENCE)
     link = page.locator("#link").evaluate("(e) => e.href")
-    page.goto("about:blank")
-    page.goto(link)
+    page.reload()
     expect(page.locator("#link")).to_have_text("1 of 8 lines are yours", timeout=PATIENCE)
+    visit(page, link)
+    expect(page.locator("#brought")).to_contain_text("lines for weights_of. They have not run yet")
+    expect(page.locator("#link")).to_have_text("0 of 8 lines are yours")
+    page.locator("#run-brought").click(timeout=PATIENCE)
+    expect(page.locator("#link")).to_have_text("1 of 8 lines are yours", timeout=PATIENCE)
+    expect(page.locator("#brought")).to_be_hidden()
     assert page.locator("#body").input_value() == LINE
     page.locator("#ours").press("Enter")
     expect(page.locator("#link")).to_have_text("0 of 8 lines are yours", timeout=PATIENCE)
@@ -80,19 +89,23 @@ def test_the_whole_model_runs_with_the_readers_lines(page, address):
     """
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(address)
-    expect(page.locator("#embed")).to_be_enabled(timeout=PATIENCE)
+    visit(page, address)
+    expect(page.locator("#loaded")).to_have_text("The model is loaded.", timeout=PATIENCE)
     assert asked[-1].endswith(build.FILES["model"])  # after Python
-    command = [sys.executable, ROOT / "microbert.py", "dogs bark", "a hound is loud"]
+    texts = ["dogs bark", "a hound is loud", "time flies"]
+    command = [sys.executable, ROOT / "microbert.py", *texts]
     here = subprocess.run(command, env={"CHECKPOINT": str(embedded_folder())}, capture_output=True, text=True).stdout
     page.evaluate(JUDGE, [{"gap": "average", "body": "return [dot(weights, column) for column in zip(*values)]"}])
-    page.locator("#first").fill("dogs bark")
-    page.locator("#second").fill("a hound is loud")
-    page.locator("#second").press("Enter")
-    cosine = page.locator("#cosine")
-    expect(cosine).to_contain_text("your average in all layers", timeout=PATIENCE)
-    found = [float(number) for number in re.findall(r"is (\d\.\d\d)", cosine.text_content())]
-    assert found == pytest.approx([float(here.split()[0])] * 2, abs=0.011)
+    for name, text in zip(("first", "second", "third"), texts, strict=True):
+        page.locator(f"#{name}").fill(text)
+    page.locator("#third").press("Enter")
+    expect(page.locator("#cosine")).to_contain_text("your average in all layers", timeout=PATIENCE)
+    expect(page.locator("#cosine")).to_contain_text("“a hound is loud” is nearer.")
+    found = [float(text.split()[0]) for text in page.locator("#near li").all_text_contents()]
+    assert found == pytest.approx([float(line.split()[0]) for line in here.splitlines()], abs=0.011)
+    page.locator("#third").fill("")
+    expect(page.locator("#near li")).to_have_count(0)
+    expect(page.locator("#cosine")).to_be_empty()
     page.evaluate(JUDGE, [{"gap": "add", "body": "return x"}])
     expect(page.locator("#effect")).to_contain_text("In the whole BERT", timeout=PATIENCE)
     assert page.heard == []
@@ -106,7 +119,7 @@ def test_the_whole_model_runs_with_the_readers_lines(page, address):
 
 
 def test_calls_wait_until_python_has_started_again(page, folder):
-    page.goto((folder / "file.html").as_uri())
+    visit(page, (folder / "file.html").as_uri())
     expect(page.locator("#ready")).to_have_text("Python is ready.", timeout=PATIENCE)
     found = page.evaluate("async () => (restart('again'), ask('check', { gap, body: 'scores', mine: {} }))")
     assert "`scores` is not known here" in found["hint"]
@@ -114,7 +127,7 @@ def test_calls_wait_until_python_has_started_again(page, folder):
 
 def test_the_one_file_stops_draws_and_fits_a_phone_with_its_keyboard(page, folder):
     """Nothing scrolls sideways, what is said is in the window, and axe-core finds nothing, in both themes."""
-    page.goto((folder / "file.html").as_uri())
+    visit(page, (folder / "file.html").as_uri())
     page.set_viewport_size({"width": 390, "height": 420})
     page.locator("#body").fill("while True: pass")
     page.locator("#check").click()
@@ -126,10 +139,44 @@ def test_the_one_file_stops_draws_and_fits_a_phone_with_its_keyboard(page, folde
     expect(page.locator("#verdict")).to_contain_text("`scores` is not known here", timeout=PATIENCE)
     expect(page.locator("#verdict")).to_be_in_viewport()
     type_lines(page, LINE)
-    expect(page.locator("#effect")).to_contain_text("All 512 weights agree with PyTorch's", timeout=PATIENCE)
+    expect(page.locator("#effect")).to_contain_text(
+        "All 512 weights of this head agree with PyTorch's", timeout=PATIENCE
+    )
     assert sum(weights(page)) == pytest.approx(1, abs=1e-5)
     for scheme, height in (("dark", 420), ("light", 800)):
         page.set_viewport_size({"width": 390, "height": height})
         page.emulate_media(color_scheme=scheme)
         assert axe_violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_the_one_file_draws_the_readers_sentence(page, folder, encoder, tokenizer):
+    """By the reader's line, with BERT's ribbons below where they differ; after Right, the ribbons are in the window."""
+    assert (folder / "file.html").stat().st_size <= 48e6
+    text = "The cat slept, since it was tired."
+    with torch.inference_mode():
+        official = encoder(**tokenizer(text), output_attentions=True).attentions[build.LAYER][0, build.HEAD, 6]
+    visit(page, (folder / "file.html").as_uri())
+    page.locator("#sentence").fill(text)
+    words = page.frame_locator("#heads").locator(".word")
+    for line in ("print(query)\nsoftmax([dot(query, key) for key in keys])", LINE):
+        page.locator("#body").fill(line)
+        page.locator("#body").press("Control+Enter")
+        expect(page.locator("#effect")).to_contain_text("The ribbons are", timeout=PATIENCE)
+        expect(page.locator("#printed")).to_contain_text("[2.0, 0.0, 0.0, 0.0]" if "print" in line else "")
+        if line == LINE:
+            for width, height in ((1280, 800), (390, 844)):
+                page.set_viewport_size({"width": width, "height": height})
+                page.evaluate("reveal()")
+                expect(page.frame_locator("#own").locator(".word").nth(2)).to_be_in_viewport(ratio=1)
+        page.locator("#sentence").press("Enter")
+        expect(page.locator("#looked")).to_contain_text("Computed in", timeout=PATIENCE)
+        shown = torch.tensor(words.evaluate_all("(all) => all.map((e) => +e.dataset.value)"))
+        other = torch.tensor(words.evaluate_all("(all) => all.map((e) => +e.dataset.other)"))
+        assert torch.allclose(shown if line == LINE else other, official, atol=0.012)
+        assert (shown.max() > 0.95) == (line != LINE)
+    page.reload()
+    assert page.locator("#sentence").input_value() == text
+    page.locator("#sentence").fill("")
+    expect(page.locator("#whole")).to_be_hidden()
+    assert page.heard == []

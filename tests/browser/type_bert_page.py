@@ -45,7 +45,7 @@ def folder(tmp_path_factory) -> Path:
                 build.build(made, BUILD / "npm", PAGES)
             except OSError as error:
                 pytest.skip(f"{error}: install Node.js to test {build.PAGE}")
-            build.build_file(made / "file.html", BUILD / "npm")
+            build.write_page(made / "file.html", BUILD / "npm", build.addresses(None))
     return made
 
 
@@ -76,3 +76,11 @@ JUDGE = """async (answers) => {
   }
   return said;
 }"""
+
+
+def visit(page, address: str) -> None:
+    """Open the page as in a new tab, which has kept nothing."""
+    page.goto(address)
+    page.evaluate("sessionStorage.clear()")
+    page.goto("about:blank")
+    page.goto(address)

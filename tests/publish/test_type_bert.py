@@ -1,17 +1,26 @@
 """type_bert.html: each mistake is told apart, each answer judged, and the model's weights rounded by half a step."""
 
 import copy
+import json
 import math
+import re
+import subprocess
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
 
 pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
 
+from publish.badges import Address
 from publish.type_bert import build, checks, runner
 from publish.type_bert.gaps import GAPS, mistakes_of
 from tests.browser.type_bert_page import BREAKING, ENDLESS, typed_answers
 from tests.helpers import ROOT
+from utils.support.checkpoint import embedded_folder
 
 SOURCE = checks.split((ROOT / "microbert.py").read_text("utf-8"))
 
@@ -36,21 +45,40 @@ def test_each_mistake_differs_from_ours_and_from_those_with_other_hints(gap):
     assert above.startswith(f"def {gap}(")
 
 
+@contextmanager
+def restored():
+    """Give math, the judge and its cases back as they are now."""
+    before = [(vars(module), {**vars(module)}) for module in (math, checks)]
+    cases = {name: [*gap.cases] for name, gap in GAPS.items()}
+    yield
+    for names, was in before:
+        names.update(was)
+    for name, gap in GAPS.items():
+        gap.cases[:] = cases[name]
+
+
 def test_every_answer_is_judged():
     """The page says the same in two browsers (tests/browser). Endless loops are for the page to stop."""
+    is_intact = checks.guard(vars(math), vars(checks))
     wrong = []
     for gap, words, body in typed_answers():
         if words == ENDLESS:
             continue
-        found = checks.judge(SOURCE, gap, body)
+        with restored():
+            found = checks.judge(SOURCE, gap, body)
+            assert is_intact() == (words != BREAKING), body
         said = "Right" if found["right"] else f"{found.get('message', '')} {found['hint']}"
-        if words == BREAKING:
-            assert not checks.is_intact()
-            math.exp = checks.UNTOUCHED[0]["exp"]
-        elif words not in said:
+        if words != BREAKING and words not in said:
             wrong.append((gap, words, body, said))
     assert wrong == []
-    assert checks.is_intact()
+
+
+def test_what_lines_print_and_a_return_that_is_put_in_are_reported():
+    found = checks.judge(SOURCE, "dot", "for x in range(99): print(x)\nsum(x * y for x, y in zip(a, b))")
+    assert found["right"]
+    assert found["printed"] == "".join(f"{x}\n" for x in range(10))
+    assert found["completed"].endswith("\nreturn sum(x * y for x, y in zip(a, b))")
+    assert "completed" not in checks.judge(SOURCE, "dot", "return sum(x * y for x, y in zip(a, b))")
 
 
 @pytest.mark.parametrize(("gap", "body", "line", "words"), [
@@ -71,16 +99,71 @@ def test_the_head_runs_with_a_readers_lines(encoder, tokenizer):
     assert set(np.ravel(found["weights"])) == {1.0}
     found = runner.check("dot", "return sum(map(mul, a, b))", {})
     assert found["right"]
-    assert found["intact"]
     for weights, official in zip(found["weights"], data["official"], strict=True):
         assert np.abs(np.subtract(weights, official)).max() < 1e-5
     assert "ValueError" in runner.check("weights_of", "return [1.0]", {})["error"]
 
 
+def test_a_sentence_runs_with_a_readers_lines_in_all_heads(encoder, tokenizer, monkeypatch, capsys):
+    """All weights are the encoder's; a text that is too long is cut, and that is reported."""
+    weights = load_file(embedded_folder() / "model.safetensors")
+
+    def linear(x, name):
+        vectors = torch.tensor([vector.tolist() for vector in x])
+        found = torch.nn.functional.linear(vectors, weights[f"{name}.weight"], weights[f"{name}.bias"])
+        return SimpleNamespace(to_py=found.tolist)
+
+    runner.prepare(SOURCE, {})
+    model = runner.functions({})["Checkpoint"](embedded_folder())
+    monkeypatch.setitem(runner.state, "models", [model])
+    monkeypatch.setattr(runner, "LONGEST", (1000, 4))
+    loud = "print(query)\nreturn softmax([dot(query, key) / math.sqrt(len(query)) for key in keys])"
+    given = {"bodies": {"weights_of": loud}, "text": "it flies away"}
+    found = json.loads(runner.answer("look", json.dumps(given), linear))
+    assert found["tokens"] == ["[CLS]", "it", "flies", "[SEP]"]
+    assert found["cut"] == ["it flies away"]
+    assert capsys.readouterr().out == ""
+    official = torch.stack(encoder(**tokenizer("it flies"), output_attentions=True).attentions)
+    assert torch.allclose(torch.tensor(found["weights"]), official.detach().reshape(-1, 4), atol=1e-5)
+    short = runner.look({"weights_of": "return [0.5 for key in keys[1:]]"}, "it", linear)
+    assert short["error"].endswith("this is not one finite number for each token")
+
+
+@pytest.mark.parametrize("address", [None, Address("owner/name", "v1")])
+def test_the_end_leads_into_the_series(address):
+    """By links to files that are there or, without an address, by their names and a command."""
+    pages = build.addresses(address)
+    page = build.make_page({}, pages, dict.fromkeys(("files", "where", "model", "most", "mean", "texts"), ""))
+    links = re.findall(r'href="(https://github[^"]*)"', page)
+    if address:
+        assert {*pages.values()} == {*links}
+        assert all((ROOT / link.removeprefix("https://github.com/owner/name/blob/v1/")).is_file() for link in links)
+    else:
+        assert links == []
+        for name in ("make lab", "notebooks/evening.ipynb", "notebooks/03_self_attention.ipynb"):
+            assert f"<code>{name}</code>" in page
+    assert "Apache License\n" in page
+
+
+def test_the_readme_names_the_command_and_its_file():
+    row = next(line for line in (ROOT / "README.md").read_text("utf-8").splitlines() if "**15 minutes:**" in line)
+    command, file = re.findall(r"`(.*?)`", row)
+    recipe = subprocess.run([*command.split(), "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert recipe.stdout.splitlines()[-1].split()[1:] == ["-m", "publish.type_bert.build"]
+    assert ROOT / file == build.FILE
+
+
+def test_the_packed_model_is_made_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "pack_model", lambda folder: b"packed")
+    assert build.packed_model(tmp_path) == b"packed"
+    monkeypatch.setattr(build, "pack_model", None)
+    assert build.packed_model(tmp_path) == b"packed"
+
+
 def test_rounding_keeps_each_number_within_half_a_step():
     matrix = np.random.default_rng(0).normal(size=(20, 30)).astype(np.float32)
     matrix[3] = 0
-    for name, largest in ((build.TABLE, 255), ("encoder.layer.0.output.dense.weight", 1023)):
-        scales, codes = build.round_rows(name, matrix)
+    for largest in build.STEPS.values():
+        scales, codes = build.round_rows(matrix, largest)
         assert (np.abs(codes * scales - matrix) <= 0.501 * scales).all()
         assert (np.abs(codes).max(axis=1) == np.where(scales[:, 0] > 0, largest, 0)).all()
