@@ -159,16 +159,17 @@ def test_the_one_file_draws_the_readers_sentence(page, folder, encoder, tokenize
     visit(page, (folder / "file.html").as_uri())
     page.locator("#sentence").fill(text)
     words = page.frame_locator("#heads").locator(".word")
-    for line in ("print(query)\nsoftmax([dot(query, key) for key in keys])", LINE):
+    wrong = "print(query)\nsoftmax([dot(query, key) for key in keys])"
+    for line, said in ((wrong, "“animal” 1.00 instead of"), (LINE, "All 512 weights")):
         page.locator("#body").fill(line)
         page.locator("#body").press("Control+Enter")
-        expect(page.locator("#effect")).to_contain_text("The ribbons are", timeout=PATIENCE)
-        expect(page.locator("#printed")).to_contain_text("[2.0, 0.0, 0.0, 0.0]" if "print" in line else "")
+        expect(page.locator("#effect")).to_contain_text(said, timeout=PATIENCE)
+        expect(page.locator("#printed")).to_have_text(re.compile("0.0, 0.0]" if line == wrong else "^$"))
         if line == LINE:
             for width, height in ((1280, 800), (390, 844)):
                 page.set_viewport_size({"width": width, "height": height})
                 page.evaluate("reveal()")
-                expect(page.frame_locator("#own").locator(".word").nth(2)).to_be_in_viewport(ratio=1)
+                expect(page.frame_locator("#own").locator(".word").nth(2)).to_be_in_viewport(ratio=0.99)
         page.locator("#sentence").press("Enter")
         expect(page.locator("#looked")).to_contain_text("Computed in", timeout=PATIENCE)
         shown = torch.tensor(words.evaluate_all("(all) => all.map((e) => +e.dataset.value)"))
