@@ -188,7 +188,7 @@ pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07, and 
 	$(BIN)/python -m publish.annotate
 	$(BIN)/python -m publish.exercise
 
-rehearse: $(DEV_INSTALLED)  ## update hours, minutes and points in README, COURSE.md and SYLLABUS.md, and check that each unit fits its time
+rehearse: $(DEV_INSTALLED)  ## update hours, minutes and points in README and the pages for teachers, and check that each unit fits its time
 	$(BIN)/python -m publish.teaching
 
 student: $(DEV_INSTALLED)  ## write a copy without solutions to student/ (ARGS=FOLDER for another folder, ARGS=--assistant with Colab's assistant)

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import accumulate
 
 import nbformat
 
@@ -16,7 +17,9 @@ from exercises.framework import PART_NAMES, POINTS
 from publish.notebooks import NOTEBOOKS, ROOT, exercise_minutes, minutes, notebook_paths, reading_time
 
 README = ROOT / "README.md"
-COURSE_PAGE, SYLLABUS_PAGE, GRADING_PAGE = (ROOT / "docs" / f"{name}.md" for name in ("COURSE", "SYLLABUS", "GRADING"))
+COURSE_PAGE, SYLLABUS_PAGE, GRADING_PAGE, SEMINAR_PAGE = (
+    ROOT / "docs" / f"{name}.md" for name in ("COURSE", "SYLLABUS", "GRADING", "TEACHING")
+)
 TITLE = re.compile(r"^### Unit \d+ · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 ROW = re.compile(r"^- (◇ )?\*\*(.+)\*\* \((\d+)\): (.*)$")
@@ -30,6 +33,7 @@ README_ROW = re.compile(r"^\| \[.*\]\(notebooks/(\d\d_\w+\.ipynb)\) .*\| \d+ / \
 START, END = "<!-- hours: written by make rehearse -->", "<!-- end of hours -->"
 EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
 MARKING = re.compile(r"^(\| [^|]+ \| (\d+) \| (answer|student|group|week)) \| .*$", re.MULTILINE)
+SEMINAR = re.compile(r"^\| \d+ (?=\| \[(\d\d)\]\(\.\./notebooks/\w+\.ipynb\): ([^|]+) \|)", re.MULTILINE)
 PAIRS, WEEKS = 42, 12  # students who work in pairs, and weeks with exercises
 STARTS_A_SLIDE = ("slide", "subslide")
 UNIT, SPARE = 90, 5
@@ -191,6 +195,29 @@ def update_grading(text: str) -> str:
     return MARKING.sub(lambda row: " | ".join([row[1], *marking_hours(int(row[2]), row[3])]) + " |", text)
 
 
+def update_seminar(text: str) -> str:
+    """Return the page on the seminar with the minute at which each section of session 2 begins.
+
+    A section takes the time that it takes to read and an equal share of what is left, for votes and talk.
+    """
+    cells = [(read(number).cells, heading) for number, heading in SEMINAR.findall(text)]
+    times = [reading_time(found[starts(found, heading) : ends(found, heading)]) for found, heading in cells]
+    share = (UNIT - SPARE - sum(times)) / len(times)
+    begun = iter(accumulate((time + share for time in times), initial=SPARE))
+    text = SEMINAR.sub(lambda row: f"| {next(begun):.0f} ", text)
+    task = re.search(r"^\| (\d+) \| \[08\]", text, re.MULTILINE)[1]
+    return re.sub(r"(?<=Or from minute )\d+", task, text)
+
+
+def ends(cells: list, heading: str) -> int:
+    """Return where a section ends: before the next heading of its level or above."""
+    first = starts(cells, heading)
+    level = re.search(rf"^(#+) {re.escape(heading)}", cells[first].source, re.MULTILINE)[1]
+    above = re.compile(rf"^#{{1,{len(level)}}} ", re.MULTILINE)
+    later = (number for number in range(first + 1, len(cells)) if cells[number].cell_type == "markdown")
+    return next((number for number in later if above.search(cells[number].source)), len(cells))
+
+
 def marking_hours(minutes: int, each: str) -> list[str]:
     """Return the hours that marking takes for 20, 40 and 60 students."""
     groups = {students: students / (2 if students <= PAIRS else 3) for students in (20, 40, 60)}
@@ -269,11 +296,16 @@ def update_readme(text: str, series: dict[str, tuple[int, int, set[str]]]) -> st
     return f"{before}{START}\n{sentences}\n{END}{rest[0].partition(END)[2]}"
 
 
-UPDATES = {COURSE_PAGE: update_course, SYLLABUS_PAGE: update_syllabus, GRADING_PAGE: update_grading}
+UPDATES = {
+    COURSE_PAGE: update_course,
+    SYLLABUS_PAGE: update_syllabus,
+    GRADING_PAGE: update_grading,
+    SEMINAR_PAGE: update_seminar,
+}
 
 
 def main() -> None:
-    """Update README, the course, the syllabus and the page on grading, and print the minutes that each unit leaves."""
+    """Update README and the pages for teachers, and print the minutes that each unit leaves."""
     README.write_text(update_readme(README.read_text("utf-8"), main_notebooks()), "utf-8")
     for page, update in UPDATES.items():
         page.write_text(update(page.read_text("utf-8")), "utf-8")
