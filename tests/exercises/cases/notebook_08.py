@@ -140,6 +140,7 @@ WRONG = r"""
     8.3 | lambda score, words: dict(zip(words, right(score, words), strict=True)) | dictionary
     8.3 | lambda score, words: right(score, words)[:-1] | words, but you return
     8.3 | lambda score, words: score(words) | Return one number per word, not
+    8.3 | lambda score, words: right(score, words) if len(words) > 1 else [0.0] | not a single word
     8.3 | lambda score, words: [7] * len(words) | The effect of a word is
     8.5 | "many" | a number
 """
