@@ -51,11 +51,15 @@ class NeighbourCounts:
         check_ids("hidden", hidden, self.size)
         check_same_shape("where", where, hidden.shape, "choices")
         left, right = (hidden.long().roll(shift, dims=1)[where].numpy() for shift in (1, -1))
-        after, before = (
-            self.smooth(self.look_up(*counts, given), self.word, self.ALONE)
-            for counts, given in ((self.after, left), (self.before, right))
-        )
+        return torch.from_numpy(self.combine(*self.one_sided(left, right), left, right))
+
+    def one_sided(self, left: np.ndarray, right: np.ndarray) -> list[np.ndarray]:
+        """Return probabilities (N, V) after the left neighbours, and before the right ones."""
+        given = (self.after, left), (self.before, right)
+        return [self.smooth(self.look_up(*counts, ids), self.word, self.ALONE) for counts, ids in given]
+
+    def combine(self, after: np.ndarray, before: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return probabilities (N, V) given both sides: what each side says, and counts of the two together."""
         each = after * before / self.word  # as if both were independent given the word
         each /= each.sum(axis=1, keepdims=True)
-        both = self.look_up(*self.between, left * self.size + right)
-        return torch.from_numpy(self.smooth(both, each, self.TOGETHER))
+        return self.smooth(self.look_up(*self.between, left * self.size + right), each, self.TOGETHER)
