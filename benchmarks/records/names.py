@@ -3,12 +3,12 @@
 `python -m benchmarks.records.names` writes utils/data/names.json, which notebook 15 plots, and resumes an interrupted
 run; it takes about five minutes on one core. The first 200 tweets selected the settings, in a few trials that also
 printed the scores of the others. These are cut into five parts, and each part is labelled by a model that has learned
-from the other four, with its own seed. The ways are a list of the training tweets' names; a logistic regression on
-each word, its neighbours and its first and last letters, in lower case or with the information which words have
-capitals; and the training of notebook 15 on more tweets: the upper three layers and a head learn from all that have a
-name and from some that have none. The encoder is uncased, so it never sees a capital. Each trained model also reads
-texts in which a new name is separated from its place (`separated`). The predicted tags are stored, one digit per word,
-so that every score can be recomputed.
+from the other four, with its own seed. The ways are a list of the training tweets' names; a logistic regression on each
+word, its neighbours and its first and last letters, in lower case, or with the information which words have capitals,
+and then once more from the encoder's tweets; and the training of notebook 15 on more tweets: the upper three layers and
+a head learn from all that have a name and from some that have none. The encoder is uncased, so it never sees a capital.
+Each trained model also reads texts in which a new name is separated from its place (`separated`). The predicted tags
+are stored, one digit per word, so that every score can be recomputed.
 """
 
 import json
@@ -57,9 +57,15 @@ def features(words: Sequence[str], with_capitals: bool) -> list[dict[str, int]]:
     return found
 
 
-def count_and_predict(with_capitals: bool, train: list[TaggedText], test: list[TaggedText], seed: int):
-    """Return the labels of a logistic regression; the seed changes nothing."""
-    vectorizer = DictVectorizer()
+def fewer_nameless(train: list[TaggedText]) -> list[TaggedText]:
+    """Return the tweets that have a name, and some that have none, from which the encoder learns."""
+    named = [tweet for tweet in train if any(tweet.labels)]
+    return named + [tweet for tweet in train if not any(tweet.labels)][:NAMELESS]
+
+
+def count_and_predict(with_capitals: bool, train: list[TaggedText], test: list[TaggedText], seed: int, cut=False):
+    """Return the labels of a logistic regression; the seed changes nothing. With `cut`, see `fewer_nameless`."""
+    vectorizer, train = DictVectorizer(), fewer_nameless(train) if cut else train
     x = vectorizer.fit_transform([each for words, _ in train for each in features(words, with_capitals)])
     y = [label for _, labels in train for label in labels]
     model = LogisticRegression(C=10, max_iter=200).fit(x, y)
@@ -113,10 +119,7 @@ def list_and_predict(train: list[TaggedText], test: list[TaggedText], seed: int)
 def train_and_predict(train: list[TaggedText], test: list[TaggedText], seed: int) -> dict[str, list[list[int]]]:
     """Train the upper layers and a head as notebook 15 does; return the labels of tested and of `separated` texts."""
     tokenizer = WordPieceTokenizer.from_checkpoint()
-    named = [tweet for tweet in train if any(tweet.labels)]
-    rows = [
-        align(*tweet, tokenizer) for tweet in named + [tweet for tweet in train if not any(tweet.labels)][:NAMELESS]
-    ]
+    rows = [align(*tweet, tokenizer) for tweet in fewer_nameless(train)]
     torch.manual_seed(seed)
     model = TransformerForTokenClassification.from_checkpoint(num_labels=len(TAGS))
     freeze_lowest(model, FROZEN)
@@ -139,6 +142,7 @@ WAYS: dict[str, Callable] = {
     "list": list_and_predict,
     "counts": partial(count_and_predict, False),
     "counts, capitals": partial(count_and_predict, True),
+    "counts, capitals, the same tweets": partial(count_and_predict, True, cut=True),
     "fine-tuned": train_and_predict,
 }
 
