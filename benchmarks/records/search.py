@@ -11,6 +11,8 @@ words of a review search for its next 30 among those of 1,000 reviews: "reviews"
 - "mean vector": the encoder's. "mean vector, centred": the same is taken out, as the vectors of 2,000 of these reviews
   have it. Of this there are two shorter versions: its first 96 numbers, and the next 96 directions in which the 2,000
   differ most.
+- "after layers": how often the right text comes first after 0 to 6 layers, by the mean of the tokens' vectors without
+  what those of the 1,000 texts share.
 - A sum of two ways: each query's scores first get mean 0 and standard deviation 1 over the texts.
 """
 
@@ -23,7 +25,7 @@ from torch.nn import functional as F
 
 from benchmarks.report import versions
 from utils.encoder import TransformerEncoder
-from utils.search import bm25, embed, late_interaction
+from utils.search import bm25, embed, late_interaction, mean_pooling
 from utils.support.datasets import DATA, imdb_reviews
 from utils.support.files import write_file
 from utils.tokenization import WordPieceTokenizer
@@ -118,6 +120,20 @@ def search_all_ways(queries, texts, learn, encoder, tokenizer) -> dict[str, list
     return {way: ranks(each, torch.arange(len(texts))) for way, each in scores.items()}
 
 
+def firsts_after_layers(queries, texts, encoder, tokenizer) -> list[int]:
+    """Return how often a query's right text, which has its row, comes first, read by a mean after 0 to L layers."""
+    sides = []
+    for side in (queries, texts):
+        means = []
+        for start in range(0, len(side), 32):
+            batch = tokenizer(list(side[start : start + 32]), max_length=encoder.config.max_position_embeddings)
+            states = torch.stack(encoder(**batch, output_hidden_states=True).hidden_states)  # (L + 1, B, S, H)
+            means.append(torch.stack([mean_pooling(each, batch["attention_mask"]) for each in states]))
+        sides.append(F.normalize(torch.cat(means, dim=1), dim=-1))  # (L + 1, N, H)
+    apart = (centred(other, one, other) for one, other in zip(*sides, strict=True))
+    return [ranks(one @ other.T, torch.arange(len(texts))).count(1) for one, other in apart]
+
+
 @torch.no_grad()
 def main() -> None:
     """Search both sets in all ways, and write the ranks."""
@@ -126,13 +142,15 @@ def main() -> None:
     learn = [second for _, second in text_pairs(imdb_reviews("train"))[:COUNTED]]
     learn_ids = [tokenizer.encode(text, add_special_tokens=False) for text in learn]
     learn = learn_ids, embed(learn[:LEARNED], encoder, tokenizer)
-    pairs, found = text_pairs(imdb_reviews("test")), {}
+    pairs, found, after_layers = text_pairs(imdb_reviews("test")), {}, {}
     for name, start in (("reviews", 0), ("next reviews", TESTED)):
         firsts, seconds = zip(*pairs[start : start + TESTED], strict=True)
         found[name] = search_all_ways(firsts, seconds, learn, encoder, tokenizer)
+        after_layers[name] = firsts_after_layers(firsts, seconds, encoder, tokenizer)
         for way, each in found[name].items():
             print(f"{name:<14}{way:<36}first {each.count(1)}", flush=True)
     record = {"command": "python -m benchmarks.records.search", "versions": versions(PACKAGES), "ranks": found}
+    record["after layers"] = after_layers
     write_file(RESULTS, (json.dumps(record) + "\n").encode())
 
 
