@@ -468,32 +468,6 @@ def test_view_passes_axe_and_is_legible_and_large_enough(page, draw, tmp_path, n
     assert [(rule["id"], rule["impact"], rule["nodes"][0]["html"][:200]) for rule in found] == []
 
 
-def outside(page) -> list[str]:
-    """Return the elements that are drawn to the left or right of the visible area."""
-    return page.locator("#vis").evaluate(
-        """(vis) => [...vis.querySelectorAll("text, rect, line")].filter((e) => {
-            const box = e.getBoundingClientRect(), { left, right } = vis.getBoundingClientRect();
-            return box.left < left - 4 || box.right > right + 4; // some of which is a letter's empty edge
-        }).map((e) => e.outerHTML)"""
-    )
-
-
-@pytest.mark.parametrize("width", [390, 780, 1280])
-def test_squares_and_the_enlarged_head_need_no_scrolling(page, draw, tmp_path, width):
-    page.set_viewport_size({"width": width, "height": 900})
-    open_saved(page, draw["model"](), tmp_path)
-    for order in ("layer", "kinds"):
-        page.locator("#order").select_option(order)
-        enlarge(page, 30)
-        page.wait_for_function("document.querySelector('rect.detail').getBoundingClientRect().y < 900 - 100")
-        assert outside(page) == []
-        boxes = "(all) => all.map((e) => e.getBoundingClientRect()).map(({ right, bottom }) => [right, bottom])"
-        cells, panel = page.locator(CELL).evaluate_all(boxes), page.locator("rect.detail").bounding_box()
-        right, low = map(max, zip(*cells, strict=True))
-        assert panel["x"] >= right or panel["y"] >= low  # beside or below all squares
-        enlarge(page, 30)  # which closes it
-
-
 def open_in_long_page(page, view, folder, height: int):
     """Open a view in a frame between much other text, scrolled to its top, and return the frame."""
     page.set_viewport_size({"width": 884, "height": height})

@@ -9,7 +9,6 @@ from transformers import BertConfig, BertModel
 
 from tests.helpers import TINY, tiny_tokenizer
 from tests.reference.bad_input import Bad, Good, each
-from tests.reference.bad_input.checkpoints import SIZES
 from tests.reference.bad_input.models import IDS, classifier, encoder
 from utils.support.checkpoint import load_tokenizer
 from utils.support.plots import heatmap
@@ -153,22 +152,10 @@ VIEW = [
         error=TypeError,
     ),
     Bad(
-        "a tokenizer smaller than the model",
-        lambda _: neuron_view(encoder(), tiny_tokenizer(40), "a"),
-        SIZES,
-        lambda _: neuron_view(encoder(), tiny_tokenizer(), "a"),
-    ),
-    Bad(
         "a list of sentences for one",
         lambda _: neuron_view(encoder(), tiny_tokenizer(), ["a", "b"]),
         "sentence_a must be one string",
         lambda _: neuron_view(encoder(), tiny_tokenizer(), "a", "b"),
-    ),
-    Bad(
-        "a text longer than the model",
-        lambda _: neuron_view(encoder(), tiny_tokenizer(), "a " * 20),
-        "22 tokens, but the model has 16 positions (max_position_embeddings): shorten",
-        lambda _: neuron_view(encoder(), tiny_tokenizer(), "a " * 14),
     ),
     Bad(
         "another model",
