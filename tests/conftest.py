@@ -7,6 +7,7 @@ seconds earlier.
 import os
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["MINE"] = "off"  # test the series, not the parts that its maintainer has written as a reader
@@ -96,3 +97,24 @@ def fresh_compiler():
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
+
+
+@pytest.fixture(scope="session")
+def pair(tokenizer, encoder) -> SimpleNamespace:
+    """Return a sentence pair: 13 tokens, the start of sentence B, and attention, queries and keys of all layers."""
+    import torch
+
+    from tests.helpers import PAIR
+
+    batch = tokenizer(*PAIR)
+    with torch.no_grad():
+        output = encoder(**batch, output_attentions=True, output_queries_keys=True)
+    return SimpleNamespace(
+        sentences=PAIR,
+        tokens=[tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]],
+        start=int((batch["token_type_ids"] == 0).sum()),
+        attentions=output.attentions,
+        attention=torch.cat(output.attentions),
+        queries=torch.cat(output.queries),
+        keys=torch.cat(output.keys),
+    )

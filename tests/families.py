@@ -50,6 +50,14 @@ def sharp_model(family: str, settings: dict):
     return model
 
 
+def word_level(words: dict[str, int], **special: str) -> PreTrainedTokenizerFast:
+    """A tokenizer of whole words between spaces; the first one is for unknown words."""
+    first = next(iter(words))
+    plain = Tokenizer(models.WordLevel(words, unk_token=first))
+    plain.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=plain, unk_token=first, **special)
+
+
 def byte_level(texts: list[str]) -> PreTrainedTokenizerFast:
     """A tokenizer as GPT-2 has one, with pieces of bytes."""
     plain = Tokenizer(models.BPE())

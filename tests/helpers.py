@@ -24,7 +24,8 @@ from utils.tokenization import WordPieceTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 WINDOW = {"width": 1300, "height": 900}  # of the tests in a browser
-SENTENCE = "I called Ian. I got his answering machine."
+PAIR = ("I called Ian.", "I got his answering machine.")
+SENTENCE = " ".join(PAIR)
 CASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "A", "##b"]
 TINY = {"hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 20}
 TINY |= {"vocab_size": 50, "max_position_embeddings": 16}
@@ -70,21 +71,23 @@ def names(folder: Path) -> list[str]:
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": str(ROOT)}
 
 
+def run_python(*arguments, folder: Path = ROOT, typed: str = "", **variables: str) -> subprocess.CompletedProcess:
+    """Run Python in a folder, with this project's packages, one thread and these variables."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=folder, env=ONE_THREAD | variables, input=typed, capture_output=True, encoding="utf-8", check=False
+    )
+
+
+def weights_of(model: torch.nn.Module) -> torch.Tensor:
+    """Return a copy of all weights of a model in one row."""
+    return torch.cat([weight.detach().flatten() for weight in model.parameters()]).clone()
+
+
 # Two processes on a machine without a GPU.
 LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no"]
 LAUNCH += ["--dynamo_backend", "no", "--main_process_port", "0", "--num_cpu_threads_per_process", "1"]
 LAUNCH += ["--multi_gpu", "--num_processes", "2"]
-
-
-def pretraining_command(folder: Path, *options: str, launch: Sequence[str] = ()) -> list[str]:
-    """Return the command that pretrains on 60 reviews."""
-    return [sys.executable, *launch, "scripts/pretrain.py", str(folder), "--cpu", "--limit", "60", *options]
-
-
-def run_pretraining(folder: Path, *options: str, launch: Sequence[str] = ()) -> subprocess.CompletedProcess:
-    """Run the command that pretrains on 60 reviews."""
-    settings = {"cwd": ROOT, "env": ONE_THREAD, "capture_output": True, "text": True, "check": False}
-    return subprocess.run(pretraining_command(folder, *options, launch=launch), **settings)
 
 
 def random_sizes(seed: int) -> dict:

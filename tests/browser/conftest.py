@@ -4,18 +4,15 @@ The tests need Chromium or Chrome, and some of them Firefox. Without these they 
 """
 
 import shutil
-from types import SimpleNamespace
 
 import pytest
-import torch
 from playwright.sync_api import expect, sync_playwright
 
 from publish.browser import find_browser
 from tests.browser.firefox import Firefox
-from tests.helpers import WINDOW, skip_or_fail
+from tests.helpers import PAIR, WINDOW, skip_or_fail
 from views import head_view, model_view, neuron_view
 
-PAIR = ("I called Ian.", "I got his answering machine.")
 PROGRAMS = {"Chromium": find_browser(), "Firefox": shutil.which("firefox-esr") or shutil.which("firefox")}
 MISSING = f"install {' and '.join(name for name, path in PROGRAMS.items() if not path)} for the browser tests"
 PATIENCE = 60_000  # milliseconds, for a busy machine
@@ -115,23 +112,6 @@ def firefox(firefox_process):
     firefox_process.resize(*WINDOW.values())
     firefox_process.heard.clear()
     return firefox_process
-
-
-@pytest.fixture(scope="session")
-def pair(tokenizer, encoder) -> SimpleNamespace:
-    """Return a sentence pair: 13 tokens, the start of sentence B, and attention, queries and keys of all layers."""
-    batch = tokenizer(*PAIR)
-    with torch.no_grad():
-        output = encoder(**batch, output_attentions=True, output_queries_keys=True)
-    return SimpleNamespace(
-        sentences=PAIR,
-        tokens=[tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]],
-        start=int((batch["token_type_ids"] == 0).sum()),
-        attentions=output.attentions,
-        attention=torch.cat(output.attentions),
-        queries=torch.cat(output.queries),
-        keys=torch.cat(output.keys),
-    )
 
 
 @pytest.fixture(scope="session")

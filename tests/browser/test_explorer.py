@@ -27,8 +27,8 @@ from tests.browser.explorer_page import (
     site,
     states,
 )
+from tests.helpers import PAIR
 
-PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
 EXACT = 1e-5  # the saved sentence is stored in float32
 STORED = 0.01  # large matrices of the page's own model are stored in float16

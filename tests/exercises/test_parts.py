@@ -4,8 +4,6 @@ import copy
 import os
 import re
 import shutil
-import subprocess
-import sys
 from datetime import date
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from exercises.part_checks import try_part
 from exercises.picture import arch, can_draw
 from exercises.saving_parts import save_part
 from tests.exercises.parts import RIGHT, WRONG
-from tests.helpers import ROOT, TINY, ragged_batch, shaken
+from tests.helpers import ROOT, TINY, ragged_batch, run_python, shaken
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 from utils.search import embed
@@ -222,9 +220,7 @@ def run_cells(folder, *cells: str) -> str:
     """What cells of a notebook print, run as a kernel runs them."""
     code = "from IPython.core.interactiveshell import InteractiveShell as Shell\nshell = Shell.instance()\n"
     code += "\n".join(f"shell.run_cell({cell!r}, store_history=True)" for cell in cells)
-    variables = os.environ | {"MINE": str(folder), "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder / "ipython")}
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
-    return done.stdout
+    return run_python("-c", code, MINE=str(folder), IPYTHONDIR=str(folder / "ipython")).stdout
 
 
 @pytest.mark.long

@@ -1,12 +1,10 @@
 """Notebooks start quickly: slow imports wait until a cell needs them."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.helpers import ONE_THREAD, ROOT
+from tests.helpers import ROOT, run_python
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("0[0-5]_*.ipynb"))
 # code that loads the official model, such as the check of exercise 3.3; 01 has none
@@ -45,9 +43,7 @@ def cells_before_comparing(path) -> list[str]:
 def imported() -> dict[str, list[list[str]]]:
     """Return the heavy modules that each cell before the comparison imported, by notebook."""
     cells = {path.name: cells_before_comparing(path) for path in NOTEBOOKS}
-    command = [sys.executable, "-W", "ignore", "-c", RUN]
-    settings = {"env": ONE_THREAD, "cwd": ROOT / "notebooks", "capture_output": True, "text": True}
-    run = subprocess.run(command, input=json.dumps([cells, HEAVY]), **settings, check=False)
+    run = run_python("-W", "ignore", "-c", RUN, folder=ROOT / "notebooks", typed=json.dumps([cells, HEAVY]))
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout.splitlines()[-1])
 

@@ -3,10 +3,7 @@
 import ast
 import builtins
 import itertools
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
@@ -15,7 +12,7 @@ import pytest
 from publish import notebooks
 from publish.notebooks import BUILT
 from publish.website import anchor
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run_python
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 PROOFS = sorted((ROOT / "notebooks" / "proofs").glob("*.ipynb"))
@@ -309,9 +306,7 @@ def test_execute_fills_the_box_of_an_answer_and_nbval_reads_it(tmp_path):
         notebook = read(path)
         notebook.cells[-1].source = box.replace(old, new)
         nbformat.write(notebook, path)
-        command = [sys.executable, "-m", "pytest", "--nbval", "-p", "tests.notebooks.pictures", "-q", path]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = run_python("-m", "pytest", "--nbval", "-p", "tests.notebooks.pictures", "-q", path, folder=tmp_path)
         assert re.search(found, done.stdout), done.stdout
 
 

@@ -1,15 +1,12 @@
 """Stale figures are detected, and small differences between machines are ignored."""
 
 import base64
-import os
 import re
-import subprocess
-import sys
 
 import nbformat
 
 from publish.notebooks import execute
-from tests.helpers import ROOT
+from tests.helpers import run_python
 
 VALUES = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]
 DRAW = """
@@ -32,8 +29,6 @@ def test_nbval_compares_figures(tmp_path):
     assert base64.b64decode(notebook.cells[0].outputs[0].data["image/png"])
     notebook.cells[1].source = notebook.cells[2].source = other
     nbformat.write(notebook, path)
-    command = [sys.executable, "-m", "pytest", "--nbval", "-p", "tests.notebooks.pictures", "-q", path]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = run_python("-m", "pytest", "--nbval", "-p", "tests.notebooks.pictures", "-q", path, folder=tmp_path)
     assert "1 failed, 2 passed" in done.stdout
     assert re.search(r"Cell 1[\s\S]*A saved figure is stale: figure 1 differs from a fresh run", done.stdout)

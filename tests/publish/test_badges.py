@@ -10,7 +10,7 @@ import pytest
 
 from publish import badges
 from publish.badges import Address
-from tests.helpers import skip_or_fail
+from tests.helpers import run_python, skip_or_fail
 
 ROOT = badges.ROOT
 ADA = Address("ada/encoder", "v1.0")
@@ -54,8 +54,7 @@ def make_badges(copy: Path, *arguments: str, remote: str | None = None) -> subpr
     """Run the tool in a copy, after adding this remote."""
     if remote:
         git(copy, "remote", "add", "origin", remote)
-    command = [sys.executable, "publish/badges.py", *arguments]
-    return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    return run_python("publish/badges.py", *arguments, folder=copy)
 
 
 def changed(copy: Path) -> set[str]:

@@ -11,9 +11,9 @@ pytest.importorskip("onnxscript", reason="make site installs what this needs: re
 
 from explorer import explorer, npm
 from publish import website
+from tests.helpers import PAIR
 from utils.support.comparisons import largest_difference
 
-PAIR = ("I called Ian.", "I got his answering machine.")
 PACKAGE = npm.Package("a-package", "1.0.0", "")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run_python
 
 pytestmark = pytest.mark.skipif(os.name == "nt" or not shutil.which("make"), reason="needs make and signals")
 
@@ -202,9 +202,7 @@ def test_lab_stops_without_its_checkpoint(project):
     assert make(project, "lab", "CHECKPOINT=nowhere").wait(timeout=20) != 0
     assert (project / "log").read_text().splitlines()[-1] == "other"
     [check] = re.findall(r'-c "(from utils[^"]*)"', (ROOT / "Makefile").read_text())
-    command = [sys.executable, "-W", "ignore", "-c", check]
-    environment = os.environ | {"CHECKPOINT": "nowhere", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = run_python("-W", "ignore", "-c", check, CHECKPOINT="nowhere", HF_HUB_OFFLINE="1")
     assert done.returncode == 1
     assert done.stderr.startswith('CHECKPOINT=nowhere: checkpoint "nowhere" is not a local folder')
 

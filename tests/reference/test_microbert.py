@@ -2,9 +2,7 @@
 
 import ast
 import json
-import os
 import re
-import subprocess
 import sys
 
 import pytest
@@ -13,7 +11,7 @@ from tokenizers import BertWordPieceTokenizer
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
 import microbert
-from tests.helpers import ROOT, TINY, tiny_tokenizer
+from tests.helpers import ROOT, TINY, run_python, tiny_tokenizer
 from tests.texts import SPECIAL, WORDS, generated_strings
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
@@ -140,9 +138,7 @@ def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes,
     elif file != "dtype":
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(json.loads(path.read_text()) | changes if path.exists() else changes))
-    command = [sys.executable, "-S", ROOT / "microbert.py", "a b", "c d"]
-    environment = os.environ | {"CHECKPOINT": str(tmp_path / "saved")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = run_python("-S", "microbert.py", "a b", "c d", CHECKPOINT=str(tmp_path / "saved"))
     assert done.returncode == 1
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
@@ -176,13 +172,7 @@ def test_microbert_agrees_with_the_encoder_to_within_1e_6(model, encoder, tokeni
 def test_microbert_runs_without_packages(encoder, tokenizer):
     """-S hides all installed packages, and -I the rest of this project."""
     texts = ["time flies", "hours go by quickly", "a fly has two wings"]
-    done = subprocess.run(
-        [sys.executable, "-S", "-I", ROOT / "microbert.py", *texts],
-        env=os.environ | {"CHECKPOINT": str(embedded_folder())},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-S", "-I", "microbert.py", *texts, CHECKPOINT=str(embedded_folder()))
     first, *vectors = embed(texts, encoder, tokenizer)
     lines = (f"{first @ vector:.2f} {text}\n" for text, vector in zip(texts[1:], vectors, strict=True))
     assert done.stdout == "".join(lines)
@@ -190,6 +180,6 @@ def test_microbert_runs_without_packages(encoder, tokenizer):
 
 @pytest.mark.parametrize("arguments", [[], ["one text"]])
 def test_microbert_explains_its_use(arguments):
-    done = subprocess.run([sys.executable, ROOT / "microbert.py", *arguments], capture_output=True, text=True)
+    done = run_python("microbert.py", *arguments)
     assert done.returncode == 1
     assert done.stderr.startswith('usage: python microbert.py "a text" "another text"')

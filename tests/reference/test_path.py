@@ -4,10 +4,9 @@ import copy
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import BertConfig, BertModel
 
-from tests.families import ENCODER, FAMILIES, TWO_SIDES, sharp_model
+from tests.families import ENCODER, FAMILIES, TWO_SIDES, sharp_model, word_level
 from tests.helpers import TINY
 from utils.encoder import TransformerEncoder
 from views import path_view
@@ -20,9 +19,7 @@ MASKED = ("bert", "roberta", "xlm-roberta", "electra", "albert", "distilbert", "
 
 @pytest.fixture(scope="module")
 def words():
-    plain = Tokenizer(models.WordLevel(WORDS, unk_token="w0"))
-    plain.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return PreTrainedTokenizerFast(tokenizer_object=plain, unk_token="w0", mask_token="[MASK]")
+    return word_level(WORDS, mask_token="[MASK]")
 
 
 def test_ours_and_the_official_encoder_have_the_same_paths(encoder, tokenizer, reference, official_tokenizer):
@@ -83,25 +80,21 @@ def test_vectors_without_a_direction_are_refused(official, words):
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        (lambda words: (sharp_model("gpt2", FAMILIES["gpt2"]), no_mask(), "w5 w6"), "has none .*use a model .* BERT"),
+        (
+            lambda words: (sharp_model("gpt2", FAMILIES["gpt2"]), word_level(WORDS), "w5 w6"),
+            "has none .*use a model .* BERT",
+        ),
         (lambda words: (sharp_model("t5", TWO_SIDES["t5"]), words, "w5 w6"), r"one encoder, not a t5: .*get_encoder"),
         (lambda words: (BertModel(BertConfig(**TINY)), words, "w5 w6"), "ids up to 99, but the model has 50"),
         (lambda words: (TransformerEncoder(BertConfig(**TINY)), words, "w5 w6"), "100 tokens .*vocab_size is 50"),
         (lambda words: (sharp_model("bert", ENCODER), words, "w5 " * 65), "2 to 64 words, but the text has 65:"),
         (lambda words: (sharp_model("bert", ENCODER), words, "w5"), "2 to 64 words, but the text has 1"),
         (lambda words: (sharp_model("bert", ENCODER), words, ["w5"]), "sentence_a must be one string"),
-        (lambda words: (torch.nn.Linear(2, 2), words, "w5 w6"), "do not support a Linear"),
     ],
 )
 def test_what_path_view_cannot_draw_is_refused(case, message, words):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         path_view(*case(words))
-
-
-def no_mask():
-    plain = Tokenizer(models.WordLevel(WORDS, unk_token="w0"))
-    plain.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return PreTrainedTokenizerFast(tokenizer_object=plain, unk_token="w0")
 
 
 def test_a_word_that_is_not_in_the_text_is_refused(words):

@@ -7,6 +7,7 @@ import torch
 from transformers import BertConfig, get_linear_schedule_with_warmup
 
 import processes
+from tests.helpers import weights_of
 from utils import training
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.datasets import Examples
@@ -24,10 +25,6 @@ SETTINGS = {"epochs": 3, "batch_size": 8, "learning_rate": 2e-2, "quiet": True}
 def new_model(**options) -> TransformerForSequenceClassification:
     torch.manual_seed(0)
     return TransformerForSequenceClassification(BertConfig(**SMALL, **options)).eval()
-
-
-def weights_of(model) -> torch.Tensor:
-    return torch.cat([weight.detach().flatten() for weight in model.parameters()]).clone()
 
 
 def stop_after(monkeypatch, steps: int, error: BaseException) -> None:

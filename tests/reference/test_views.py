@@ -2,19 +2,17 @@
 
 import copy
 import re
-from types import SimpleNamespace
 
 import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.helpers import data_of, tiny_tokenizer
+from tests.helpers import PAIR, data_of, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from views import head_view, inputs, model_view, neuron_view, path_view, sentence_view
 from views import page as views_page
 
-PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "\u2028", "'\"`", "\\", "$x$", "日本", "🙂"]
 HALF_A_DIGIT = 0.5e-4 + 1e-9
 
@@ -24,25 +22,14 @@ def random_attention(L: int, A: int, S: int, T: int | None = None) -> tuple[torc
     return tuple(torch.randn(L, 1, A, S, T or S, generator=generator).mul(2).softmax(-1))
 
 
-@pytest.fixture(scope="module")
-def pair(tokenizer, encoder) -> SimpleNamespace:
-    """A sentence pair of 13 tokens and our encoder's attentions, queries and keys."""
-    batch = tokenizer(*PAIR)
-    with torch.no_grad():
-        output = encoder(**batch, output_attentions=True, output_queries_keys=True)
-    tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
-    start = int((batch["token_type_ids"] == 0).sum())
-    return SimpleNamespace(batch=batch, output=output, attention=output.attentions, tokens=tokens, start=start)
-
-
 # Same data
 
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
 def test_views_round_weights_to_four_digits(draw, pair):
-    panel = data_of(draw(pair.attention, pair.tokens))["attention"]["all"]
+    panel = data_of(draw(pair.attentions, pair.tokens))["attention"]["all"]
     assert panel["left_text"] == panel["right_text"] == pair.tokens
-    assert (panel["attn"] - torch.cat(pair.attention)).abs().max() <= HALF_A_DIGIT
+    assert (panel["attn"] - torch.cat(pair.attentions)).abs().max() <= HALF_A_DIGIT
 
 
 def test_neuron_view_reads_any_attention_implementation(encoder, tokenizer, official_tokenizer, reference):
@@ -129,7 +116,7 @@ def test_model_view_is_small(L, A, S, limit):
 
 
 def test_parts_of_a_pair_are_not_stored_twice(pair):
-    with_parts = model_view(pair.attention, pair.tokens, pair.start)
+    with_parts = model_view(pair.attentions, pair.tokens, pair.start)
     assert list(data_of(with_parts)["attention"]) == ["all"]
     assert with_parts.page.count('<option value="') == 5 + 2  # attention, two orders
 
@@ -175,7 +162,7 @@ def test_hostile_tokens_stay_in_the_data(encoder, tokenizer):
 
 
 def test_pages_fetch_nothing(encoder, tokenizer, pair):
-    of_pair = (draw(pair.attention, pair.tokens) for draw in (head_view, model_view))
+    of_pair = (draw(pair.attentions, pair.tokens) for draw in (head_view, model_view))
     for view in (*of_pair, neuron_view(encoder, tokenizer, "Hi!")):
         assert not re.search(r"<link|\ssrc=|@import|url\(|cdnjs|import\(", view.page)
         assert "default-src 'none'" in view.page
@@ -187,7 +174,7 @@ def test_pages_fetch_nothing(encoder, tokenizer, pair):
 
 
 def test_view_describes_itself_without_javascript(pair):
-    view = head_view(pair.attention, pair.tokens)
+    view = head_view(pair.attentions, pair.tokens)
     for text in (repr(view), view._repr_html_()):
         assert "Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian" in text
         assert "run the cells above, then this one" in text
@@ -199,14 +186,14 @@ def test_title_names_a_known_model(encoder, tokenizer, reference, pair):
     views = [draw(model, tokenizer, *PAIR) for draw in draws for model in models]
     for view in views:
         assert " view of all-MiniLM-L6-v2, 6 layers × 12 heads on 13 tokens" in repr(view)
-    assert "Head view of his & hers, 6 layers" in repr(head_view(pair.attention, pair.tokens, name="his & hers"))
-    assert "<title>Head view of his &amp; hers, 6" in head_view(pair.attention, pair.tokens, name="his & hers").page
+    assert "Head view of his & hers, 6 layers" in repr(head_view(pair.attentions, pair.tokens, name="his & hers"))
+    assert "<title>Head view of his &amp; hers, 6" in head_view(pair.attentions, pair.tokens, name="his & hers").page
     untold = TransformerEncoder(BertConfig(vocab_size=encoder.config.vocab_size, num_hidden_layers=2))
     assert "Head view of 2 layers × 12 heads on 4 tokens" in repr(head_view(untold, tokenizer, "Hi!"))
 
 
 def test_save_writes_a_page_and_returns_its_path(tmp_path, pair):
-    view = model_view(pair.attention, pair.tokens)
+    view = model_view(pair.attentions, pair.tokens)
     path = view.save(tmp_path / "view.html")
     assert path == tmp_path / "view.html"
     assert path.read_text("utf-8") == view.page
@@ -251,8 +238,8 @@ def test_arguments_without_a_meaning_are_refused_by_name(draw, argument, instead
 
 
 def test_attentions_without_the_axis_of_the_batch_are_taken(pair):
-    plain = [layer[0] for layer in pair.attention]
-    assert head_view(plain, pair.tokens).page == head_view(pair.attention, pair.tokens).page
+    plain = [layer[0] for layer in pair.attentions]
+    assert head_view(plain, pair.tokens).page == head_view(pair.attentions, pair.tokens).page
 
 
 @pytest.mark.parametrize("ids", [[101, 1045, 102, 7], torch.tensor([[1, 2, 3, 4]])])

@@ -1,15 +1,13 @@
 """The whole series runs on a checkpoint of bert-base's shape: its asserts hold for any BERT."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run_python
 
 # The notebooks that train, embed many texts or try every head get the smallest shape of the series.
 SMALL = BertConfig(hidden_size=48, num_hidden_layers=6, num_attention_heads=12, intermediate_size=96)
@@ -28,8 +26,6 @@ def write_random(folder: Path, config: BertConfig, tokenizer) -> None:
 @pytest.mark.parametrize("pattern", SHAPES)
 def test_series_on_random_weights(tmp_path, official_tokenizer, pattern):
     write_random(tmp_path, SHAPES[pattern], official_tokenizer)
-    paths = [str(path) for path in sorted((ROOT / "notebooks").rglob(pattern))]
-    command = [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", *paths]
-    environment = os.environ | {"CHECKPOINT": str(tmp_path)}
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    paths = sorted((ROOT / "notebooks").rglob(pattern))
+    run = run_python("-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", *paths, CHECKPOINT=str(tmp_path))
     assert run.returncode == 0, run.stdout[-8000:]

@@ -1,14 +1,10 @@
 """fine_tune.py in a separate process: training in two processes, and evaluating the saved model."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.helpers import LAUNCH, ROOT, TINY
+from tests.helpers import LAUNCH, ROOT, TINY, run_python, weights_of
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.comparisons import largest_difference
 from utils.support.datasets import SENTIMENTS
@@ -18,10 +14,8 @@ TRAINING = ["--epochs", "2", "--batch-size", "8", "--learning-rate", "1e-3"]
 
 
 def run(*arguments) -> str:
-    """Return the output of Python, which has a time limit."""
-    command = [sys.executable, "-W", "ignore", *map(str, arguments)]
-    variables = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=variables, check=False)
+    """Return the output of Python."""
+    done = run_python("-W", "ignore", *arguments)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -37,10 +31,6 @@ def trained(tmp_path_factory, official_tokenizer):
     official_tokenizer.save_pretrained(folder / "tiny")
     common = [*PROGRAM, *TRAINING, "--checkpoint", folder / "tiny", "--save"]
     return folder, run(*common, folder / "one"), run(*LAUNCH, *common, folder / "two")
-
-
-def weights_of(model) -> torch.Tensor:
-    return torch.cat([weight.detach().flatten() for weight in model.parameters()])
 
 
 def test_two_processes_train_to_the_weights_of_one(trained):

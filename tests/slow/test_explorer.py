@@ -1,9 +1,6 @@
 """explorer.html with the pretrained model: in half precision, small enough to download, in a browser."""
 
 import gzip
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -15,7 +12,7 @@ from onnxruntime import InferenceSession
 
 from explorer import explorer
 from publish.website import BUILD
-from tests.helpers import ROOT
+from tests.helpers import run_python
 from utils.support.comparisons import largest_difference
 from utils.support.datasets import reviews
 
@@ -56,7 +53,5 @@ def test_half_precision_changes_attention_by_at_most_a_hundredth(encoder, tokeni
 
 def test_a_reader_uses_the_page(site):
     """Run the browser tests of the page, which use a small random model, on this page."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/browser/test_explorer.py"]
-    environment = os.environ | {"SITE": str(site)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = run_python("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/browser/test_explorer.py", SITE=str(site))
     assert done.returncode == 0, done.stdout

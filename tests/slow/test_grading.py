@@ -1,9 +1,6 @@
 """Official solutions get all points, here and in nbgrader; the copy for students gives what is saved."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,7 @@ from exercises.grading import grade
 from exercises.grading.report import report
 from publish.student import write_copy
 from tests.exercises.hand_ins import HONEST, NOTEBOOK, honest
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run_python
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 
@@ -49,7 +46,5 @@ def copy(tmp_path_factory) -> Path:
     ["-m", "pytest", "-q", "--nbval", "notebooks/03_self_attention.ipynb"],
 ], ids=["style", "format", "a notebook"])  # fmt: skip
 def test_student_copy_is_clean_and_gives_saved_outputs(copy, command):
-    variables = os.environ | {"PYTHONPATH": str(copy)}
-    options = {"cwd": copy, "env": variables, "capture_output": True, "text": True, "check": False}
-    done = subprocess.run([sys.executable, *command], **options)
+    done = run_python(*command, folder=copy, PYTHONPATH=str(copy))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

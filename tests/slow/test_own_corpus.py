@@ -2,14 +2,12 @@
 
 import os
 import random
-import subprocess
-import sys
 
 import pytest
 import torch
 from transformers import BertConfig
 
-from tests.helpers import ONE_THREAD, ROOT, unix_only
+from tests.helpers import ROOT, run_python, unix_only
 from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import learn_vocabulary
 from utils.support.datasets import imdb_reviews
@@ -31,10 +29,9 @@ def test_notebooks_run_with_own_vocabulary(tmp_path, name):
     shape = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1536}
     TransformerForMaskedLM(BertConfig(vocab_size=len(tokenizer.vocab), **shape)).save(tmp_path / "own", tokenizer)
     which = "[0-9]*.ipynb" if name == "a made-up language" else "0[0-79]_*.ipynb"  # all, or those that train nothing
-    paths = [str(path) for path in sorted((ROOT / "notebooks").glob(which))]
-    command = [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", *paths]
-    environment = os.environ | {"CHECKPOINT": str(tmp_path / "own"), "MINE": "off"}
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    paths = sorted((ROOT / "notebooks").glob(which))
+    command = ["-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", *paths]
+    run = run_python(*command, CHECKPOINT=str(tmp_path / "own"), MINE="off")
     assert run.returncode == 0, run.stdout[-8000:]
 
 
@@ -63,8 +60,7 @@ def test_memory_is_independent_of_text_size(tmp_path):
         with path.open("w", encoding="utf-8") as file:
             for _ in range(megabytes * 10_000):
                 file.write(" ".join(draw.choices(words, k=15)) + "\n")
-        command = [sys.executable, "-W", "ignore", "-c", MEMORY, str(path), str(tmp_path)]
-        done = subprocess.run(command, cwd=ROOT, env=ONE_THREAD, capture_output=True, text=True, check=False)
+        done = run_python("-W", "ignore", "-c", MEMORY, path, tmp_path)
         assert done.returncode == 0, done.stderr[-3000:]
         found.append([int(number) for number in done.stdout.split()])
     (few, small), (many, large) = found

@@ -2,20 +2,23 @@
 
 import signal
 import subprocess
+import sys
 import time
 
 import torch
 
 import pretrain
 from pretrain import STATE_FILE
-from tests.helpers import LAUNCH, ONE_THREAD, ROOT, enable_ctrl_c, pretraining_command, run_pretraining, unix_only
+from tests.helpers import LAUNCH, ONE_THREAD, ROOT, enable_ctrl_c, run_python, unix_only
 from utils.support.comparisons import largest_difference
+
+PROGRAM = ("scripts/pretrain.py", "--cpu", "--limit", "60")
 
 
 def test_two_processes_reach_the_weights_of_one(tmp_path):
     options = ("--steps", "4", "--batch-size", "6")
     for name, launch in (("one", ()), ("two", LAUNCH)):
-        done = run_pretraining(tmp_path / name, *options, launch=launch)
+        done = run_python(*launch, *PROGRAM, tmp_path / name, *options)
         assert done.returncode == 0, done.stderr[-3000:]
     one, two = (pretrain.read_state(tmp_path / name / STATE_FILE) for name in ("one", "two"))
     assert largest_difference(torch.tensor(one[0]["losses"]), torch.tensor(two[0]["losses"])) < 1e-3
@@ -26,7 +29,7 @@ def test_two_processes_reach_the_weights_of_one(tmp_path):
 @unix_only
 def test_ctrl_c_explains_how_to_resume(tmp_path):
     process = subprocess.Popen(
-        pretraining_command(tmp_path / "run", "--steps", "1000", "--batch-size", "2"),
+        [sys.executable, *PROGRAM, tmp_path / "run", "--steps", "1000", "--batch-size", "2"],
         cwd=ROOT,
         env=ONE_THREAD,
         stdout=subprocess.PIPE,

@@ -1,11 +1,9 @@
 """Two processes save into one folder: the model there is always one of theirs, and nothing else is left."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.helpers import ONE_THREAD, names, unix_only
+from tests.helpers import names, run_python, unix_only
 
 WHOLE = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
 
@@ -62,8 +60,7 @@ print(json.dumps(found))
 
 def run(folder: Path) -> list[int]:
     """Return what the program found each time that it loaded a model."""
-    command = [sys.executable, "-W", "ignore", "-c", TOGETHER, str(folder)]
-    done = subprocess.run(command, env=ONE_THREAD, capture_output=True, text=True, timeout=300, check=False)
+    done = run_python("-W", "ignore", "-c", TOGETHER, folder)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
