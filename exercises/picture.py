@@ -31,7 +31,7 @@ def draw_png(tokens: list[str], weights: list[float], place: int, headline: str,
     if len(shown) < len(tokens):
         lines += f" Shown are {len(shown)} of the {len(tokens)} tokens."
     step = WIDTH / (len(shown) + 1)
-    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=200)
+    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=200, layout="none")  # notebooks choose another
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(HEIGHT, 0))
     axes.set_axis_off()
     write = {"parse_math": False, "family": "DejaVu Sans"}

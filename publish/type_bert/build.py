@@ -105,17 +105,6 @@ def pack_model(folder: Path) -> bytes:
     return gzip.compress(b"".join([len(head).to_bytes(4, "little"), head, *parts]), compresslevel=6, mtime=0)
 
 
-def packed_model(cache: Path) -> bytes:
-    """Return the packed checkpoint, from the cache if this program packed the same weights before."""
-    folder = embedded_folder()
-    made_from = Path(__file__).read_bytes() + (folder / "model.safetensors").read_bytes()
-    path = cache / f"model-{sha256(made_from).hexdigest()[:16]}.gzip"
-    if not path.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        write_file(path, pack_model(folder))
-    return path.read_bytes()
-
-
 def measure_rounding(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict[str, str]:
     """Return how far the rounded model's attention weights are from the model's: the largest distance and the mean.
 
@@ -133,6 +122,17 @@ def measure_rounding(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer)
         apart += [(one - other).abs().flatten() for one, other in zip(*both, strict=True)]
     distances = torch.cat(apart)
     return {"most": f"{distances.max():.3f}", "mean": f"{distances.mean():.4f}", "texts": str(len(texts))}
+
+
+def packed_model(cache: Path, encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> tuple[bytes, dict]:
+    """Return the packed checkpoint and how far it is from the model, kept in the cache while nothing changes them."""
+    folder = embedded_folder()
+    made_from = Path(__file__).read_bytes() + (folder / "model.safetensors").read_bytes()
+    model, distance = (cache / f"model-{sha256(made_from).hexdigest()[:16]}.{kind}" for kind in ("gzip", "json"))
+    if not distance.exists():
+        write_file(model, pack_model(folder))
+        write_file(distance, json.dumps(measure_rounding(encoder, tokenizer)))
+    return model.read_bytes(), json.loads(distance.read_text("utf-8"))
 
 
 def python_files(pyodide: Path) -> dict[str, bytes]:
@@ -229,9 +229,9 @@ def write_page(target: Path, cache: Path, pages: Mapping[str, str | None], besid
     """
     pyodide = fetch(PYODIDE, cache)
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
-    files = python_files(pyodide) | {"model": packed_model(cache)}
-    data = make_data(encoder, tokenizer, pyodide)
-    inserted = measure_rounding(encoder, tokenizer) | {"files": "", "where": ""}
+    packed, distance = packed_model(cache, encoder, tokenizer)
+    files, data = python_files(pyodide) | {"model": packed}, make_data(encoder, tokenizer, pyodide)
+    inserted = distance | {"files": "", "where": ""}
     target.parent.mkdir(parents=True, exist_ok=True)
     if beside:
         folder = target.parent / beside

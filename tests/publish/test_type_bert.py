@@ -154,10 +154,18 @@ def test_the_readme_names_the_command_and_its_file():
 
 
 def test_the_packed_model_is_made_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "pack_model", lambda folder: b"packed")
-    assert build.packed_model(tmp_path) == b"packed"
+    made = {"pack_model": b"packed", "measure_rounding": {"most": "0.01"}}
+    for name, result in made.items():
+        monkeypatch.setattr(build, name, lambda *given, result=result: result)
+    assert build.packed_model(tmp_path, None, None) == (*made.values(),)
     monkeypatch.setattr(build, "pack_model", None)
-    assert build.packed_model(tmp_path) == b"packed"
+    assert build.packed_model(tmp_path, None, None) == (*made.values(),)
+
+
+def test_rounding_moves_attention_by_little(encoder, tokenizer):
+    found = build.measure_rounding(encoder, tokenizer)
+    assert 0 < float(found["mean"]) < 0.0005
+    assert 0 < float(found["most"]) < 0.02
 
 
 def test_rounding_keeps_each_number_within_half_a_step():

@@ -13,6 +13,7 @@ from traitlets.config import Config
 from exercises.parts import PARTS
 from exercises.saving_parts import save_part
 from publish.notebooks import EXEMPT
+from tests.exercises.answers import own_source
 from tests.exercises.parts import RIGHT
 from tests.helpers import ROOT
 
@@ -64,3 +65,15 @@ def test_notebook_with_parts_prints_the_saved_output(path, chosen, mine):
             assert impersonal(found) == impersonal(wanted), cell.source
     asks = any("my_encoder(" in cell.source or "my_classifier(" in cell.source for cell in notebook.cells)
     assert bool(told) == (asks and bool(CHOSEN[chosen]))
+
+
+def test_a_solved_evening_warns_of_nothing(mine):
+    """Its exercises are solved in their cells, so that the last one writes the page to show."""
+    notebook = nbformat.read(BUILT[-1], as_version=4)
+    for cell in notebook.cells:
+        if "exercise" in cell.metadata.get("tags", []):
+            cell.source = own_source(re.search(r'check\("(.*?)"', cell.source)[1])
+    NotebookClient(notebook, timeout=1800, resources={"metadata": {"path": BUILT[-1].parent}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert [output.text for output in outputs if output.get("name") == "stderr"] == []
+    assert any("Your page: " in output.get("text", "") for output in outputs)
