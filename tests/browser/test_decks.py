@@ -13,14 +13,6 @@ def notebook(number: str, **options) -> str:
     return slides.make_slides(path, **options).read_text("utf-8")
 
 
-def test_the_first_slide_names_the_lecturer(tmp_path):
-    page = notebook("02", folder=tmp_path, by="Ada Berg, 1 December")
-    first = page.split("</section>")[0]
-    assert "02 · Embeddings" in first
-    assert "Ada Berg, 1 December" in first
-    assert "Ada Berg" not in notebook("02", folder=tmp_path)
-
-
 def test_an_exercise_of_the_course_is_in_the_deck_and_others_are_not(tmp_path):
     page = notebook("04", folder=tmp_path)
     assert re.findall(r"Exercise (4\.\d)", page) == ["4.2"]

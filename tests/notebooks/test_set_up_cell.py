@@ -126,13 +126,6 @@ def test_failed_download_prints_the_remedy(tmp_path):
     assert "CalledProcessError" not in printed
 
 
-def test_copy_without_address_prints_the_remedy(tmp_path):
-    printed, noted = run_twice(tmp_path, None)
-    assert noted == []
-    assert printed.count("False None") == 2
-    assert printed.count(REMEDY) == 2
-
-
 @pytest.mark.parametrize(("address", "variables", "wanted"), [
     (Address("ada/encoder", "v1.0"), {}, "https://github.com/ada/encoder/archive/v1.0.zip"),
     (Address("ada/encoder"), {"SERIES": "./mine.zip"}, "./mine.zip"),

@@ -125,15 +125,6 @@ def test_exported_masked_lm_matches_model(masked_lm):
         assert largest_difference(found["logits"], wanted) <= 1e-5 * max(1, wanted.abs().max())
 
 
-@pytest.mark.long
-def test_exported_model_takes_ids_alone(masked_lm):
-    model, path = masked_lm
-    ids = torch.randint(0, 30, (2, 6), generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        wanted = model(ids)
-    assert largest_difference(OnnxModel(path)(ids)["logits"], wanted) <= 1e-4
-
-
 BATCH = {"input_ids": torch.tensor([[5, 6, 7], [8, 9, 1]])}
 # what is wrong with a batch for the small masked-LM of 1,300 tokens, 10 positions and 2 token types
 BAD_BATCHES = [
@@ -157,11 +148,14 @@ def test_exported_model_raises_same_errors_as_model(masked_lm):
 
 
 @pytest.mark.long
-def test_exported_model_accepts_same_dtypes_and_masks(masked_lm):
+def test_exported_model_accepts_ids_alone_and_the_same_dtypes_and_masks(masked_lm):
     model, path = masked_lm
     batch = {name: values.int() for name, values in ragged_batch([7, 4]).items()}
-    for mask in (batch["attention_mask"], batch["attention_mask"] * 0.5, batch["attention_mask"].bool()):
-        given = batch | {"attention_mask": mask}
+    mask = batch["attention_mask"]
+    for given in (
+        {"input_ids": batch["input_ids"]},
+        *(batch | {"attention_mask": one} for one in (mask, mask * 0.5, mask.bool())),
+    ):
         with torch.no_grad():
             wanted = model(**given)
         assert largest_difference(OnnxModel(path)(**given)["logits"], wanted) <= 1e-4
