@@ -350,14 +350,14 @@ async function check() {
     const found = await tryIt("check", { gap: name, body, mine });
     const where = found.line ? `Line ${found.line}: ` : "",
       message = found.message ? `${found.hint && " Python’s message: "}${found.message}.` : "";
-    const lines = found.completed ?? body;
+    const whole = found.completed ?? body;
     delete brought[name];
-    tried = found.runs && !found.right ? { [name]: lines } : {};
-    if (found.right && !isOurs(name, lines)) mine[name] = lines;
+    tried = found.runs && !found.right ? { [name]: whole } : {};
+    if (found.right && !isOurs(name, whole)) mine[name] = whole;
     else if (found.right) delete mine[name];
     const whose = found.right && !(name in mine) ? "This is our line." : "Right. This line is yours now.";
-    if (found.right && lines !== body && box.value === body) put(lines);
-    const completed = lines === body ? "" : "A function needs return, so it was put in front of your last line.";
+    if (found.right && whole !== body && box.value === body) put(whole);
+    const completed = whole === body ? "" : "A function needs return, so it was put in front of your last line.";
     list();
     keep();
     if (found.right) say([whose, found.hint, completed].filter(Boolean).join(" "), "right");
@@ -365,7 +365,7 @@ async function check() {
     by("printed").textContent = found.printed ? `Printed in the check:\n${found.printed}` : "";
     by("next").hidden = !found.right || !by("next").value;
     by("looked").className = by("cosine").className = "old"; // they are about the lines before
-    by("effect").textContent = await effect(name, lines, found);
+    by("effect").textContent = await effect(name, whole, found);
     if (found.right && isDrawn()) reveal();
   } catch (error) {
     clear();
@@ -465,19 +465,26 @@ box.addEventListener("keydown", (event) => {
 
 // The whole model, and the end
 
-// Run both: the reader's lines, right or not, and ours; throws an error in words
-async function runBoth(call, input) {
-  const bodies = { ...mine, ...tried },
-    yours = await tryIt(call, { bodies, ...input }, LONG);
-  if (yours.error) throw new Error(unusable(yours.error));
-  const ours = Object.keys(bodies).length ? await tryIt(call, { bodies: {}, ...input }, LONG) : yours;
-  const cut = yours.cut.map((text) => `“${text.slice(0, 20)}…”`).join(" and ");
+const lines = () => ({ ...mine, ...tried });
+
+// Run the reader's lines, right or not; `said` is what is said of it. Throws an error in words.
+async function runLines(call, input) {
+  const bodies = lines(),
+    found = await tryIt(call, { bodies, ...input }, LONG);
+  if (found.error) throw new Error(unusable(found.error));
+  const cut = found.cut.map((text) => `“${text.slice(0, 20)}…”`).join(" and ");
   const names = Object.keys(bodies).map((name) => (name in tried ? `${name} (not right yet)` : name));
   const said =
-    `Computed in ${yours.seconds.toFixed(1)} s with ` +
+    `Computed in ${found.seconds.toFixed(1)} s with ` +
     (names.length ? `your ${names.join(", ")} in all layers and heads.` : "our lines: none is yours yet.") +
     (cut && ` Only the beginning of ${cut} was read: 62 tokens, which take a while.`);
-  return { yours, ours, said };
+  return { ...found, said };
+}
+// Run ours
+async function runOurs(call, input) {
+  const found = await tryIt(call, { bodies: {}, ...input }, LONG);
+  if (found.error) throw new Error(unusable(found.error));
+  return found;
 }
 
 // Answer a form in `output`, for texts that are all there
@@ -515,32 +522,40 @@ onSubmit(
     by("whole").hidden = true;
   },
   async ([text]) => {
-    const { yours, ours, said } = await runBoth("look", { text });
-    if (!areShares(yours.weights)) throw new Error(NO_SHARES);
-    if (yours.tokens.join(" ") !== ours.tokens.join(" ")) throw new Error(`Your tokens are ${yours.tokens.join(" ")}.`);
-    by("whole").hidden = false;
-    await open(by("heads"), sentenceOf(yours, ours));
-    by("heads").contentDocument.getElementById("details").textContent = `all 6 layers with 12 heads; ${said}`;
-    return said;
+    const hasLines = Object.keys(lines()).length > 0,
+      { tokens, weights, said } = await runLines("look", { text });
+    if (!areShares(weights)) throw new Error(NO_SHARES);
+    await drawSentence(tokens, [weights]);
+    if (!hasLines) return said;
+    by("looked").textContent = `${said} Now with BERT’s own lines.`;
+    const ours = await runOurs("look", { text });
+    if (tokens.join() !== ours.tokens.join()) return `${said} Your tokens are not BERT’s: ${ours.tokens.join(" ")}.`;
+    const differ = weights.some((row, i) => row.some((w, j) => Math.abs(w - ours.weights[i][j]) > 0.005));
+    if (!differ) return `${said} BERT’s own lines give the same ribbons.`;
+    await drawSentence(tokens, [weights, ours.weights]);
+    return `${said} BERT’s own lines give other ribbons: both are drawn.`;
   },
 );
 
-// The data of a sentence view: the weights of the reader's lines and, if they differ, BERT's below
-function sentenceOf({ tokens, weights }, { weights: official }) {
-  const differ = weights.some((row, i) => row.some((w, j) => Math.abs(w - official[i][j]) > 0.005)),
-    sides = differ ? [weights, official] : [weights];
+// Draw a sentence by the reader's lines and, as a second side, by BERT's
+function drawSentence(tokens, sides) {
   const twice = ({ ids, names }) => ({ ids: sides.map(() => ids[0]), names: sides.map(() => names[0]) });
-  const pieces = { ids: [tokens.map((_, i) => i)], names: [tokens] };
-  return {
-    labels: differ ? ["your lines", "BERT"] : ["your sentence"],
+  const pieces = { ids: [tokens.map((_, i) => i)], names: [tokens] },
+    both = sides.length > 1;
+  by("whole").hidden = false;
+  const drawn = open(by("heads"), {
+    labels: both ? ["your lines", "BERT"] : ["your sentence"],
     weights: sides.map((rows) => packed(rows.flat())),
     sizes: sides.map(() => tokens.length),
     drawn: { pieces: twice(pieces), words: twice(wordsOf(tokens)) },
     heads: 12,
     layers: [0, 1, 2, 3, 4, 5],
-    first: { token: Math.max(1, tokens.indexOf("it")), layer: 3, head: 1, mode: "pieces", both: differ },
-    models: differ,
-  };
+    first: { token: Math.max(1, tokens.indexOf("it")), layer: 3, head: 1, mode: "pieces", both },
+    models: both,
+  });
+  return drawn.then(() => {
+    by("heads").contentDocument.getElementById("details").textContent = "all 6 layers with 12 heads";
+  });
 }
 
 onSubmit(
@@ -548,7 +563,8 @@ onSubmit(
   by("cosine"),
   () => by("near").replaceChildren(),
   async (texts) => {
-    const { yours, ours, said } = await runBoth("embed", { texts });
+    const yours = await runLines("embed", { texts }),
+      ours = Object.keys(lines()).length ? await runOurs("embed", { texts }) : yours;
     const [one, other] = yours.cosines.map((cosine) => format(cosine)),
       theirs = ours.cosines.map((cosine) => format(cosine)).join(" and ");
     const nearer = yours.cosines[0] > yours.cosines[1] ? 1 : 2;
@@ -559,7 +575,7 @@ onSubmit(
       row.append(` ${texts[i + 1]}`);
     });
     const found = one === other ? "Both are as near" : `“${texts[nearer]}” is nearer`;
-    return `${found}. ${said}${theirs === `${one} and ${other}` ? "" : ` With our lines: ${theirs}.`}`;
+    return `${found}. ${yours.said}${theirs === `${one} and ${other}` ? "" : ` With our lines: ${theirs}.`}`;
   },
 );
 
@@ -618,7 +634,7 @@ async function begin() {
   await restore(Object.fromEntries(Object.entries(known).filter(([name]) => ORDER.includes(name))));
   by("run-brought").disabled = false;
   tellReady();
-  model = await new Response(await unpacked("model")).arrayBuffer();
+  model = await new Response(await take("model")).arrayBuffer();
   if (isReady) await giveModel(); // else Python is starting again, and `startPython` gives it
 }
 

@@ -60,8 +60,9 @@ async function start({ program, machine, runtime, library, lock, files }) {
 }
 
 let model; // its weights, for JavaScript, which multiplies matrices thirty times as fast
-function load(packed) {
-  const { files, ...weights } = unpack(packed);
+async function load(packed) {
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const { files, ...weights } = unpack(await new Response(stream).arrayBuffer());
   model = weights;
   python.FS.mkdirTree("/model");
   for (const [name, content] of Object.entries(files)) {
@@ -89,7 +90,7 @@ async function reply({ id, call, input }) {
   try {
     let value = null;
     if (call === "start") await start(input);
-    else if (call === "model") load(input);
+    else if (call === "model") await load(input);
     else value = JSON.parse(answer(call, JSON.stringify(input), linear));
     if (call === "prepare") isIntact = python.globals.get("guard")();
     postMessage({ id, value, intact: isIntact() });
