@@ -191,6 +191,9 @@ add(
     query, value exchanged | 3.3
         attentions(exchange("query", "value"))
         Query and value are exchanged: scores and context come from the wrong vectors.
+    key from the query | 3.3
+        attentions(replace(key=lambda attention: attention.query))
+        The key is computed with the query's weights: each token attends to tokens like itself.
     no value bias | 3.3
         linear_maps(lambda linear, x: F.linear(x, linear.weight), "value")
         The value has no bias: every context lacks the same vector.
@@ -302,6 +305,12 @@ add(
     RMSNorm | 2.3
         norms(lambda norm, x: norm.weight * F.rms_norm(x, x.shape[-1:], None, norm.eps) + norm.bias)
         LayerNorm does not subtract the mean (RMSNorm): the weights were trained with LayerNorm.
+    norm along the text | 2.3
+        norms(lambda norm, x: norm.weight * F.layer_norm(x.mT, x.shape[1:2], eps=norm.eps).mT + norm.bias)
+        LayerNorm runs along the text, not over the numbers of a vector: tokens are mixed, and padding counts.
+    norm of all vectors | 2.3
+        norms(lambda norm, x: norm.weight * F.layer_norm(x, x.shape[1:], eps=norm.eps) + norm.bias)
+        LayerNorm runs over all vectors of a text together, not over each alone: padding counts.
     norm by n − 1 | 2.3
         norms(lambda norm, x: norm.weight * (x - x.mean(-1, True)) / x.std(-1, keepdim=True) + norm.bias)
         LayerNorm divides by the deviation with n − 1. Harmless: it hardly shows.
@@ -341,6 +350,12 @@ add(
     one layer for all | 6.1
         stack(lambda layers: layers[:1] * len(layers))
         Every layer has the weights of layer 0: all layers share one object, as in ALBERT.
+    last layer for all | 6.1
+        stack(lambda layers: layers[-1:] * len(layers))
+        Every layer has the weights of the last one: all layers share one object.
+    last layer alone | 6.1
+        stack(lambda layers: layers[-1:])
+        Only the last layer runs, or each gets the embeddings, not what the layer before it returned.
     """,
 )
 ENCODER_BUGS = tuple(BUGS)

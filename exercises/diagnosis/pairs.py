@@ -9,6 +9,7 @@ import huggingface_hub
 import numpy as np
 import torch
 from torch import Tensor
+from tqdm.auto import tqdm
 
 from exercises.diagnosis.bugs import BUGS, ENCODER_BUGS
 from exercises.diagnosis.reference import Reference
@@ -41,7 +42,8 @@ def pair_numbers(reference: Reference, names: tuple[str, ...]) -> Tensor:
     if path.is_file():
         return torch.from_numpy(np.load(path))
     print(f"Computing {len(pairs):,} pairs of bugs once, to be kept in {path}.", file=sys.stderr)
-    numbers = torch.stack([projected(reference.last(*pair), reference.real) for pair in pairs])
+    shown = tqdm(pairs, "pairs")
+    numbers = torch.stack([projected(reference.last(*pair), reference.real) for pair in shown])
     with replacement(path) as new, new.open("wb") as file:
         np.save(file, numbers.numpy())
     return numbers
