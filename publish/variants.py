@@ -2,15 +2,16 @@
 
     python -m publish.variants paper "a secret of yours" students.txt > questions.md
 
-`paper` has four short questions for each name in the file, `written` five to answer at home, and `defence` two changes
-of parts for each, for the lecturer only. `exam` prints two versions of a written exam on units 1 to 11, and needs no
-names. With the same secret, a name always gets the same numbers, so a lost page can be printed again; without it, no
-student can compute them, or their answers, beforehand.
+`paper` has four short questions for each name in the file, `written` five to answer at home, and `defence`, for the
+lecturer only, two changes of parts for each and an attention that may be broken. `exam` prints two versions of a
+written exam on units 1 to 11, and needs no names. With the same secret, a name always gets the same numbers, so a lost
+page can be printed again; without it, no student can compute them, or their answers, beforehand.
 """
 
 import argparse
 import hashlib
 import math
+import re
 import sys
 import tomllib
 import unicodedata
@@ -22,7 +23,9 @@ from pathlib import Path
 from random import Random
 
 import torch
+from transformers import BertConfig
 
+from exercises.diagnosis.bugs import BUGS, with_bugs
 from utils.encoder import TransformerEncoder
 from utils.support.command_line import Parser
 from utils.tokenization import WordPieceTokenizer
@@ -119,6 +122,29 @@ def from_pool(pool: str) -> Callable[[Random], dict]:
     return draw_entry
 
 
+def weights_with(name: str, dots: Sequence[float]) -> str:
+    """Return the attention weights of a query that has these dot products, the last one hidden, with a bug or right."""
+    encoder = TransformerEncoder(BertConfig(hidden_size=4, num_attention_heads=1, num_hidden_layers=1, vocab_size=8))
+    attention = with_bugs(encoder, *[name] * (name != "right")).layers[0].attention
+    query, keys = torch.eye(1, 4), torch.tensor(dots)[:, None] * torch.eye(1, 4)
+    mask = torch.arange(len(dots)) < len(dots) - 1
+    weights = attention.compute_attention_weights(query[None, None], keys[None, None], mask[None, None, None])
+    return ", ".join(f"{weight:.2f}" for weight in weights.flatten().tolist())
+
+
+def draw_broken(draw: Random) -> dict[str, int | str]:
+    """Return dot products, a program's weights, what they show, and the right ones."""
+    letters, case = different(draw, "abcd", range(2, 9)), draw.choice([*TEXTS["broken"]])
+    dots = [2 * math.log(letter) for letter in letters.values()]
+    sentence = BUGS[case].sentence if case in BUGS else ""
+    good = f"{TEXTS['broken'][case].format(**letters)} {sentence}".strip()
+    return (
+        letters
+        | {"case": case, "found": weights_with(case, dots), "good": good}
+        | {"right": f"Right: {weights_with('right', dots)}."}
+    )
+
+
 def draw_norm(draw: Random) -> dict[str, int]:
     """Return equal numbers and another one, which is above or below them: n - 1 has a whole root."""
     return {"n": draw.choice((2, 5, 10)), "m": draw.randint(3, 9), "s": draw.choice((-2, -1, 1, 2))} | different(
@@ -132,7 +158,7 @@ def draw_luck(draw: Random) -> dict[str, int]:
 
 
 DRAWS = {  # of numbers, by question
-    "shapes": lambda draw: different(draw, "BST", range(2, 10)) | different(draw, "DW", (16, 24, 32, 48)),
+    "broken": draw_broken,
     "embeddings": lambda draw: (
         {"V": 1000 * draw.randint(5, 40), "P": 128 * draw.randint(1, 4)} | {"H": draw.choice((64, 128))}
     ),
@@ -237,7 +263,7 @@ def luck(k: int, j: int) -> str:
 
 
 ANSWERS = {
-    "shapes": lambda B, S, T, D, W: f"({B}, {S}, {T}) and ({B}, {S}, {W})",
+    "broken": lambda good, right, **numbers: f"{good} {right}",
     "embeddings": lambda V, P, H: f"{H * (V + P + 2 + 2):,}",
     "interval": lambda percent, points: f"{math.ceil(1.96**2 * percent * (100 - percent) / points**2):,}",
     "weights": lambda a, b, c, d, w, x, y, z: f"{average((a, b, c, d), (w, x, y, z))}; {average((a, b, c), (w, x, y))}",
@@ -306,7 +332,7 @@ def changes() -> list[list[str]]:
 
 
 def defences(names: Sequence[str], secret: str) -> str:
-    """Return a page for the lecturer: for each name changes of two parts, with good answers."""
+    """Return a page for the lecturer: for each name changes of two parts and numbers, with good answers."""
     lines, secret = ["# Defences, for the lecturer"], stretch(secret)
     for name in names:
         draw = Random(f"{secret}\n{name}\ndefence")
@@ -315,6 +341,9 @@ def defences(names: Sequence[str], secret: str) -> str:
         asked = [
             f"- **{n}: {what}.** {TEXTS['effects'][kind]} Why: {why}." for n, _, what, kind, why in (first, second)
         ]
+        numbers = DRAWS["broken"](Random(f"{secret}\n{name}\nbroken"))
+        question = re.sub(r" \(\d\)", "", TEXTS["questions"]["broken"].format(**numbers))
+        asked.append(f"- **Numbers.** {question} {ANSWERS['broken'](**numbers)}")
         lines += [f"## {name}", "\n".join(asked)]
     return "\n\n".join(lines) + "\n"
 

@@ -20,7 +20,21 @@ from transformers import BertConfig
 
 from exercises.framework import PART_NAMES
 from exercises.parts import PARTS, install
-from publish.variants import ANSWERS, DRAWS, EXAM, PAPER, TEXTS, ask, changes, defences, main, page, read_names, stretch
+from publish.variants import (
+    ANSWERS,
+    DRAWS,
+    EXAM,
+    PAPER,
+    TEXTS,
+    ask,
+    changes,
+    defences,
+    main,
+    page,
+    read_names,
+    stretch,
+    weights_with,
+)
 from tests.exercises.answers import answer_of
 from tests.exercises.parts import NUMBERS
 from utils.attention import scaled_dot_product_attention
@@ -51,14 +65,7 @@ def count(module: nn.Module) -> int:
 
 
 @every_draw
-def test_shapes_and_counts_are_those_of_our_modules(seed):
-    of, found = asked("shapes", seed)
-    sizes = (of["S"], of["D"]), (of["T"], of["D"]), (of["T"], of["W"])
-    query, key, value = (torch.zeros(of["B"], *size) for size in sizes)
-    context, weights = scaled_dot_product_attention(query, key, value)
-    assert found == f"{tuple(weights.shape)} and {tuple(context.shape)}"
-    assert len({of["B"], of["S"], of["T"]}) == 3, "a wrong answer would be right"
-    assert of["D"] != of["W"]
+def test_counts_are_those_of_our_modules(seed):
     of, found = asked("embeddings", seed)
     config = BertConfig(vocab_size=of["V"], max_position_embeddings=of["P"], hidden_size=of["H"], num_attention_heads=1)
     assert found == f"{count(Embeddings(config)):,}"
@@ -112,6 +119,26 @@ def test_answers_by_hand_are_what_torch_computes(seed):
         slopes += [largest.item(), scores.grad[best].item()]
     assert found.startswith("{:.2f} and {:.2f}. ".format(*slopes[::2]))
     assert ": {:.3f} and {:.3f}, so ".format(*slopes[1::2]) in found
+
+
+def test_broken_weights_are_told_apart_and_show_their_bug():
+    scores, mask = torch.tensor([2.0, 5.0, 3.0, 4.0]).log(), torch.tensor([1, 1, 1, 0])
+    hidden = scores.masked_fill(mask == 0, -math.inf)
+    by_hand = {
+        "right": hidden.softmax(0),
+        "no √D": (2 * hidden).softmax(0),
+        "by D": (hidden / 2).softmax(0),
+        "no mask": scores.softmax(0),
+        "mask 0, not −∞": (scores * mask).softmax(0),
+        "mask after softmax": scores.softmax(0) * mask,
+    }
+    assert by_hand.keys() == TEXTS["broken"].keys()
+    for name, wanted in by_hand.items():
+        assert weights_with(name, (2 * scores).tolist()) == ", ".join(f"{weight:.2f}" for weight in wanted.tolist())
+    for seed in range(100):
+        of, _ = asked("broken", seed)
+        dots = [2 * math.log(of[letter]) for letter in "abcd"]
+        assert len({weights_with(name, dots) for name in by_hand}) == len(by_hand), "two mistakes look alike on paper"
 
 
 def mask_of(kind: str, size: int, p: int, r: int) -> torch.Tensor | None:
@@ -213,8 +240,10 @@ def test_each_part_has_changes_and_each_student_two_of_them():
     text = defences(NAMES, SECRET)
     assert text != defences(NAMES, f"{SECRET}, too")
     for part in text.split("## ")[1:]:
-        numbers = [line[4:].partition(":")[0] for line in part.splitlines() if line.startswith("- **")]
+        *numbers, last = [line[4:].partition(":")[0] for line in part.splitlines() if line.startswith("- **")]
         assert len(set(numbers)) == 2
+        assert last.startswith("Numbers.")
+        assert "Right: " in last + part
 
 
 @pytest.mark.parametrize("secret", [f"{SECRET} {number}" for number in range(20)])
