@@ -7,9 +7,10 @@ from unittest import mock
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import BertConfig, BertModel
 
+from exercises.diagnosis.broken import RIGHT, gap_between, kind_of, shown_by, suspects
 from exercises.framework import (
     CHANGES_INPUT,
     CUT_OFF,
@@ -53,9 +54,9 @@ def toy_encoder(layers: int = 3) -> TransformerEncoder:
 def loop_through_the_layers(answer):
     """Check that the answer is the forward of an encoder: all hidden states, and all attention weights."""
     expect_function(answer)
-    name_the_mistake_in_states(lambda *given: pair_of(answer(*given))[0], shared=False)
+    name_the_mistake_in_states(lambda *given: pair_of(answer(*given))[0])
     name_the_mistake_in_weights(answer)
-    encoder, inputs = deepcopy(official_states(shared=False))  # an answer may alter the encoder
+    encoder, inputs = deepcopy(official_states())  # an answer may alter the encoder
     with torch.no_grad():
         compare_stages(encoder_stages(lambda *given: pair_of(answer(*given))[0], encoder, inputs), {})
     return "One text, a pair and a padded batch: equal to the official model after every layer."
@@ -157,16 +158,33 @@ def official_names() -> list[str]:
         return [*BertModel(BertConfig()).state_dict(), *(f"embeddings.{name}" for name in OLD_IDS)]
 
 
-@exercise("6.4", points=2)
-def share_one_layer(answer):
-    """Check that the answer is the forward of an encoder that uses its first layer L times: all hidden states."""
-    expect_function(answer)
-    name_the_mistake_in_states(answer, shared=True)
-    encoder, inputs = deepcopy(official_states(shared=True))  # an answer may alter the encoder
-    with torch.no_grad():
-        hints = {"embeddings": "Pass the token types to encoder.embeddings."}
-        compare_stages(encoder_stages(answer, encoder, inputs), hints)
-    return "One text, a pair and a padded batch: equal to the official model with one layer in all places."
+@exercise("6.4", points=3)
+def name_broken_berts(answer):
+    """Check the mistakes of four BERTs, and that each shows more in the first of two texts than in the second."""
+    numbered = isinstance(answer, dict) and {*answer} == {1, 2, 3, 4}
+    expect(numbered, "Give a dictionary with an entry for each of 1 to 4.")
+    shown = []
+    for number, entry in answer.items():
+        name, *texts = entry if isinstance(entry, tuple | list) and entry else [entry]
+        expect(name in suspects(), f"BERT {number}: {name!r:.40} is not a name that suspects() lists.")
+        expect(
+            name == kind_of(number),
+            f"BERT {number} is not “{name}”: with that, numbers would differ from its own by "
+            f"{gap_between(name, number):.0%}. Recompute the first rung that differs with another change.",
+        )
+        if name != RIGHT:
+            expect(
+                all(isinstance(text, str) and text.strip() for text in texts) and len({*texts}) == 2,
+                f"BERT {number} is named. Now give two different texts: one that shows its mistake most, one least.",
+            )
+            most, least = shown_by(name, *texts)  # in this order, the reader's prediction
+            expect(
+                most > max(0.01, 1.2 * least),
+                f"BERT {number} is named. Its mistake changes the vectors of your first text by {most:.0%}, and of the "
+                f"second by {least:.0%}. What does a text need so that it shows?",
+            )
+            shown.append(f"BERT {number}: {most:.0%} and {least:.0%}")
+    return f"The mistakes change the vectors of your texts. {'; '.join(shown)}."
 
 
 def as_states(value, layers: int) -> list[Tensor]:
@@ -186,11 +204,8 @@ def as_states(value, layers: int) -> list[Tensor]:
     return states
 
 
-def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
-    """Raise `Hint` that names it if the answer is one of the usual wrong forwards, on two toys.
-
-    With `shared`, a right one uses the first layer in every round, else each layer in its own.
-    """
+def name_the_mistake_in_states(answer: Callable) -> None:
+    """Raise `Hint` that names it if the answer is one of the usual wrong forwards, on two toys."""
     ids, mask, types = TOY_INPUT
     encoder = toy_encoder()
     untouched = deepcopy(encoder)
@@ -202,7 +217,7 @@ def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
     expect(all(map(torch.equal, given, TOY_INPUT)), CHANGES_INPUT)
     expect(encoder.training, "Your function switches the encoder to evaluation mode. Leave that to the caller.")
     expect_untouched(encoder, untouched)
-    start, (wanted, variants) = (encoder.embeddings(ids, types), reference_states(encoder, ids, mask, types, shared))
+    start, (wanted, variants) = (encoder.embeddings(ids, types), reference_states(encoder, ids, mask, types))
     if len(states) == len(wanted) - 1:
         first_kept = close(states[0], start)
         missing = "The last round's result is missing." if first_kept else "The embeddings come first."
@@ -213,8 +228,7 @@ def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
         expect(not all(map(close, tensors, wrong)), hint)
     for number, (state, right) in enumerate(zip(tensors, wanted, strict=True)):
         place = "The first state is not the embeddings" if number == 0 else f"The state after round {number} is off"
-        which = "layers[0]" if shared else "each layer"
-        hint = f"{place}: call {which} on the result of the round before, with the mask."
+        hint = f"{place}: call each layer on the result of the round before, with the mask."
         expect(close(state, right), hint)
     for state, right in zip(tensors, wanted, strict=True):
         expect_gradients(state, right, list(encoder.parameters()), CUT_OFF)
@@ -235,37 +249,30 @@ def refuse(*arguments, **options):
     raise Hint("This calls the finished encoder. Write what it does, with its embeddings and layers.")
 
 
-def reference_states(encoder, ids, mask, types, shared: bool) -> tuple[list[Tensor], dict[str, list[Tensor]]]:
+def reference_states(encoder, ids, mask, types) -> tuple[list[Tensor], dict[str, list[Tensor]]]:
     """Return an encoder's right hidden states, and the states of common mistakes by hint."""
     own = range(len(encoder.layers))
     first, last = [0] * len(own), [len(own) - 1] * len(own)
-    which, start, untyped = first if shared else own, encoder.embeddings(ids, types), encoder.embeddings(ids)
+    start, untyped = encoder.embeddings(ids, types), encoder.embeddings(ids)
 
-    def states(start, layers=which, mask=mask) -> list[Tensor]:
+    def states(start, layers=own, mask=mask) -> list[Tensor]:
         found = [start]
         for number in layers:
             found.append(encoder.layers[number](found[-1], mask)[0])
         return found
 
     wanted = states(start)
-    variants = {
+    return wanted, {
         "Padding is not masked. Pass the attention mask in every round.": states(start, mask=None),
         "Every round got the embeddings. Pass each round the result of the one before.": [
             start,
-            *(encoder.layers[number](start, mask)[0] for number in which),
+            *(encoder.layers[number](start, mask)[0] for number in own),
         ],
         "The order is reversed: the embeddings come first, and the last round's result last.": wanted[::-1],
         "The token types are missing. Call encoder.embeddings(input_ids, token_type_ids).": states(untyped),
         "These are only word vectors. Call encoder.embeddings, which adds positions and token types.": states(
             encoder.embeddings.word_embeddings(ids)
         ),
-    }
-    if shared:
-        return wanted, variants | {
-            "These are the states of the ordinary encoder. Call encoder.layers[0] in every round.": states(start, own),
-            "This uses the last layer in every round. Use encoder.layers[0].": states(start, last),
-        }
-    return wanted, variants | {
         "This uses the first layer in every round. Call each layer in turn.": states(start, first),
         "This uses the last layer in every round. Call each layer in turn.": states(start, last),
         "The layers are in the wrong order. Begin with layer 0.": states(start, own[::-1]),
@@ -273,11 +280,8 @@ def reference_states(encoder, ids, mask, types, shared: bool) -> tuple[list[Tens
 
 
 @cache
-def official_states(shared: bool) -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor], tuple[Tensor, ...]]]]:
-    """Return a pretrained encoder; and one text, a pair, a padded batch, each with the states of the official model.
-
-    With `shared`, that has its first layer in all places.
-    """
+def official_states() -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor], tuple[Tensor, ...]]]]:
+    """Return a pretrained encoder; and one text, a pair, a padded batch, each with the states of the official model."""
     official, tokenizer = load_reference_model(), load_tokenizer()
     texts = ["time flies like an arrow", "the bark of a palm tree is very rough", "I called Ian."]
     three = [(texts[0],), (texts[2], "I got his answering machine."), (texts,)]
@@ -285,8 +289,6 @@ def official_states(shared: bool) -> tuple[TransformerEncoder, list[tuple[dict[s
     inputs[0], inputs[1] = ({name: values.view(1, -1) for name, values in each.items()} for each in inputs[:2])
     encoder = TransformerEncoder(official.config)
     encoder.load_bert_weights(official.state_dict())
-    if shared:
-        official.encoder.layer = nn.ModuleList([official.encoder.layer[0]] * len(encoder.layers))
     with torch.no_grad():
         states = [official(**each, output_hidden_states=True).hidden_states for each in inputs]
     return encoder.eval(), list(zip(inputs, states, strict=True))

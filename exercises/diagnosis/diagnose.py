@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from exercises.diagnosis.broken import mark
 from exercises.diagnosis.bugs import BUGS, EMBEDDINGS, ENCODER_BUGS, ORDER, with_bugs
 from exercises.diagnosis.matching import NOISE, Match, Names, is_equal, match
 from exercises.diagnosis.pairs import nearest_pairs
@@ -28,6 +29,7 @@ LEFT = "Your rows are padded on the left: the numbers are right, but give the ro
 NO_PAIRS = " Two bugs at once are searched only for the embedded checkpoint."
 SAVE_STATES = " Save the states, which show more."
 SCOPE = " 8-bit weights differ by about a third anyway; ModernBERT and others are other architectures."
+EXERCISE = "These are the numbers of exercise 6.4: this mistake is yours to name."
 NO_LENGTH = " The vectors are not normalized, which changes nothing for cosine similarity."
 
 
@@ -118,6 +120,11 @@ def diagnose_states(values: Tensor, reference: Reference, pairs: bool) -> Diagno
     last = values[-1] if values.ndim == 4 else values
     mine = last[reference.real].flatten()
     found, known = match(mine, reference.singles), facts(last, reference.batch[1])
+    if (
+        F.cosine_similarity(mine - reference.singles[found.nearest], mark(last.shape)[reference.real].flatten(), 0)
+        > 0.5
+    ):
+        return Diagnosis("unknown", stage="exercise", taught=["6.4"], says=EXERCISE)
     if not found.fits and is_left_padded(last, reference):
         return Diagnosis("mistake", ["left padding"], "rows", known=known, says=LEFT)
     if not found.fits and values.ndim == 4:
@@ -228,8 +235,11 @@ def explain(verdict: str, names: list[str], found: Match, known: dict) -> Diagno
     """Return the sentences of bugs, how near the numbers are, and where it is taught."""
     bugs = [BUGS[name] for name in names if name in BUGS]
     exercises = list(dict.fromkeys(bug.exercise for bug in bugs)) or ["6.1"]
+    moved = [
+        f"Your {part} computes what {each} computes." for part, each in known.items() if each in {*names} - {*BUGS}
+    ]
     says = {"alike": "One of these, which your numbers do not tell apart: "}.get(verdict, "")
-    says += " ".join([*(bug.sentence for bug in bugs), *(f"A layer is {each}." for each in names if each not in BUGS)])
+    says += " ".join([*(bug.sentence for bug in bugs), *moved])
     says += f"\nYour numbers equal ours with this up to {found.distance:.1e} of their size; the next guess is "
     says += f"{found.next:.2g} away."
     if found.distance > NOISE[found.grain]:

@@ -1,7 +1,7 @@
 """From text to ids, and from states to one vector per text, as it should be and with the classic bugs."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from tokenizers import normalizers, pre_tokenizers
@@ -14,9 +14,9 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 Batch = tuple[Tensor, ...]  # ids, mask and types, (B, S) each
 
 
-def encode(tokenizer, first: int = 0, last: int = 0) -> Batch:
-    """Return ids, mask and types of the texts, padded; without the first or the last so many tokens."""
-    rows = [tokenizer(*([text] if isinstance(text, str) else text), return_token_type_ids=True) for text in TEXTS]
+def padded_rows(tokenizer, texts: Sequence, first: int = 0, last: int = 0) -> Batch:
+    """Return ids, mask and types of texts and pairs, padded; without the first or the last so many tokens."""
+    rows = [tokenizer(*([text] if isinstance(text, str) else text), return_token_type_ids=True) for text in texts]
     S = max(len(row["input_ids"]) for row in rows) - first - last
 
     def padded(field: str) -> Tensor:
@@ -24,6 +24,11 @@ def encode(tokenizer, first: int = 0, last: int = 0) -> Batch:
         return torch.stack([F.pad(values, (0, S - len(values))) for values in kept])
 
     return tuple(map(padded, INPUTS))
+
+
+def encode(tokenizer, first: int = 0, last: int = 0) -> Batch:
+    """Return the rows of TEXTS."""
+    return padded_rows(tokenizer, TEXTS, first, last)
 
 
 def normalized(**settings) -> Callable[..., Batch]:

@@ -38,7 +38,7 @@ def returns_nothing(*given, **options) -> None:
 FLOATS = "2.2 2.3 2.4 3.2 3.4 4.1 4.2 4.3 5.1 5.2 5.3 9.2"  # tensors of floats through which gradients flow
 GRADIENTS = f"{FLOATS} 5.5 8.1 12.2 13.3 14.2"
 FAULTS = (  # what is done to a right answer, words of the hint, and the exercises
-    (in_place, "in place", f"{GRADIENTS} 6.1 6.4 7.1 7.3 9.3 9.4 11.1 12.3 12.4 12.5 13.4"),
+    (in_place, "in place", f"{GRADIENTS} 6.1 7.1 7.3 9.3 9.4 11.1 12.3 12.4 12.5 13.4"),
     (with_first(torch.Tensor.detach), "Remove any detach", GRADIENTS),
     (torch.no_grad(), "Remove any detach", GRADIENTS),
     (with_first(torch.Tensor.double), "should have the dtype", f"{FLOATS} 5.5 12.2 14.2"),

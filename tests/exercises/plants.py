@@ -1,6 +1,7 @@
-"""A BERT in NumPy, and 26 ways in which public ones went wrong, written without a look at `exercises/diagnosis/bugs.py`.
+"""A BERT in NumPy, and 26 ways in which public ones went wrong.
 
-Each name is the thread that tells of the mistake.
+They were written before a look at the table of `diagnose`. Each has the thread that tells of the mistake, and, added
+afterwards, its name there, or none.
 """
 
 import math
@@ -8,32 +9,32 @@ import math
 import numpy as np
 
 KINDS = {
-    "ml-explore/mlx#744": "GELU with a sigmoid",
+    "ml-explore/mlx#744": "quick GELU",
     "pytorch/pytorch#24181": "ReLU",
-    "harvardnlp/annotated-transformer#119": "a norm by std, n - 1, eps outside",
-    "jadore801120/attention-is-all-you-need-pytorch#17": "norms along the sequence",
-    "Qualcomm-AI-research/geometric-algebra-transformer#8": "norms over tokens, too",
-    "tracel-ai/burn#2185": "eps of 1e-5 outside the root",
-    "keras-team/keras-hub#642": "eps of 1e-5 in the layers",
-    "MuQiuJun-AI/bert4pytorch#11": "norms at 1 and 0",
+    "harvardnlp/annotated-transformer#119": "norm by n − 1",
+    "jadore801120/attention-is-all-you-need-pytorch#17": "norm along the text",
+    "Qualcomm-AI-research/geometric-algebra-transformer#8": "norm of all vectors",
+    "tracel-ai/burn#2185": "",  # eps of 1e-5 outside the root
+    "keras-team/keras-hub#642": "eps 1e-5 in layers",
+    "MuQiuJun-AI/bert4pytorch#11": "untrained norms",
     "huggingface/pytorch-image-models#2236": "mask after softmax",
-    "georg-wolflein/good-features#1": "scores times mask",
-    "hyunwoongko/transformer#10": "scores of padding at -e",
+    "georg-wolflein/good-features#1": "mask 0, not −∞",
+    "hyunwoongko/transformer#10": "",  # scores of padding at -e
     "ToluClassics/mlx-transformers#23": "no mask",
-    "lsdefine/attention-is-all-you-need-keras#16": "mask on queries",
-    "deepspeedai/DeepSpeed#1967": "the mask's 0 and 1 added",
-    "om-ai-lab/OmDet#19": "attention over the batch",
-    "Graylab/DL4Proteins-notebooks#12": "scores by the root of all numbers",
-    "Kyubyong/transformer#49": "ReLU on queries, keys and values",
-    "stevezheng23/sequence_labeling_tf#81": "keys by the queries' matrix",
-    "vllm-project/semantic-router#2249": "a matrix transposed",
-    "d2l-ai/d2l-en#2661": "words times the root of their size",
-    "huggingface/transformers#1761": "positions from 1, those of padding 0",
+    "lsdefine/attention-is-all-you-need-keras#16": "mask of queries",
+    "deepspeedai/DeepSpeed#1967": "mask added as it is",
+    "om-ai-lab/OmDet#19": "",  # attention over the batch
+    "Graylab/DL4Proteins-notebooks#12": "by √H",
+    "Kyubyong/transformer#49": "",  # ReLU on queries, keys and values
+    "stevezheng23/sequence_labeling_tf#81": "key from the query",
+    "vllm-project/semantic-router#2249": "transposed output",
+    "d2l-ai/d2l-en#2661": "words times √H",
+    "huggingface/transformers#1761": "positions from 1",
     "mashrurmorshed/Torch-KWT#13": "norm before adding",
-    "deepspeedai/DeepSpeed#1155": "norm before the sublayer",
-    "IDEA-Research/DAB-DETR#17": "one layer for all",
+    "deepspeedai/DeepSpeed#1155": "pre-norm",
+    "IDEA-Research/DAB-DETR#17": "last layer for all",
     "lucidrains/x-transformers#37": "no last norm",
-    "Atcold/NYU-DLSP20#270": "each layer reads the embeddings",
+    "Atcold/NYU-DLSP20#270": "last layer alone",
 }
 
 
@@ -100,7 +101,9 @@ def bert(weights, ids, mask, types, thread=None, heads=12):
     def normalise(name, x, in_layer=True):
         return norm(x, weights[f"{name}.weight"], weights[f"{name}.bias"], thread, in_layer)
 
-    words, positions, segments = (weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type"))
+    words, positions, segments = (
+        weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
+    )
     places = np.arange(ids.shape[1])[None]
     places = np.cumsum(mask, 1) * mask if thread == "huggingface/transformers#1761" else places
     factor = np.float32(math.sqrt(words.shape[1])) if thread == "d2l-ai/d2l-en#2661" else 1

@@ -16,11 +16,13 @@ from transformers import BertConfig
 
 from exercises import __main__
 from exercises.diagnosis import diagnose, pairs
+from exercises.diagnosis.broken import AGREE, RIGHT, SUSPECTS, broken, climb_inside, inside, kind_of, model_of
 from exercises.diagnosis.bugs import BUGS, ENCODER_BUGS, POOLING, TEXT_TO_IDS, with_bugs
 from exercises.diagnosis.matching import NOISE, distance, match
 from exercises.diagnosis.probe import probe_batch
 from exercises.diagnosis.reference import Reference, default_reference
 from exercises.hints import find_original
+from tests.exercises.plants import KINDS, bert
 from utils.attention import AttentionHead
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_reference_model, load_tokenizer
@@ -164,6 +166,43 @@ def test_other_sizes_are_diagnosed_with_their_own_encoder():
     assert diagnose(with_bugs(encoder, "by √H")(*batch).last_hidden_state, encoder, tokenizer).names == ["by √H"]
     with pytest.raises(ValueError, match="is it another checkpoint"):
         diagnose(encoder(*batch).last_hidden_state)
+
+
+def test_mistakes_of_public_threads_are_named_or_unknown(official, reference):
+    weights = {name: weight.numpy() for name, weight in official().state_dict().items()}
+    batch = [part.numpy() for part in reference.batch]
+    assert diagnose(bert(weights, *batch), pairs=False).verdict == "right"
+    for thread, name in KINDS.items():
+        found = diagnose(bert(weights, *batch, thread)[-1], pairs=False)
+        assert found.names == [name] * bool(name), (thread, found)
+
+
+# The exercise
+
+
+def test_broken_berts_differ_in_one_part_and_one_of_four_is_right(reference, capsys):
+    for first in range(1, 41, 4):
+        kinds = {kind_of(number) for number in range(first, first + 4)}
+        assert [len(kinds & {*names}) for names in (*SUSPECTS, [RIGHT])] == [1] * 4
+    inputs = dict(zip(("ids", "mask", "types"), reference.batch, strict=True))
+    for part, names in enumerate((*SUSPECTS, [RIGHT])):
+        for name in names:
+            climb_inside(reference.encoder, inputs | inside(model_of(name, reference), reference.batch))
+            shown = capsys.readouterr().out
+            wrong = ["embeddings  DIFFER", "attention weights DIFFER", "y vectors DIFFER", "  vectors DIFFER"]
+            found = [words in shown for words in wrong]
+            assert found[:2] == [part == 0, part == 1], name
+            assert any(found[2:]) == (part == 2), name
+
+
+def test_diagnose_leaves_the_exercise_to_the_reader_and_names_the_same_bug_of_others(reference):
+    for number in range(1, 5):
+        states = broken(number)["layer 5, vectors"]
+        assert diagnose(states).says.startswith("These are the numbers of exercise 6.4")
+        assert (
+            states - model_of(kind_of(number), reference)(*reference.batch, output_attentions=True)[0]
+        ).abs().max() < AGREE
+    assert diagnose(reference.last(kind_of(1))).names == [kind_of(1)]
 
 
 # The ways in which earlier versions lied

@@ -146,7 +146,7 @@ def test_value_is_accepted_in_other_types(number):
 
 @pytest.mark.long
 def test_answers_do_not_leak_state():
-    for number in ("5.5", "6.1", "6.4"):  # an answer may change their parts, which are made once
+    for number in ("5.5", "6.1"):  # an answer may change their parts, which are made once
         for each in (each for each in WRONG_ANSWERS if each.number == number):
             assert verdict(find_check(number), each.make()).startswith(WRONG)
         assert verdict(find_check(number), FIRST[number].make()).startswith(CORRECT)

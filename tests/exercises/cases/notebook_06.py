@@ -20,14 +20,6 @@ def rename_by_parts(names):
     return rename
 
 
-def forward_yielding(encoder, input_ids, attention_mask, token_type_ids):
-    hidden_states, shared = encoder.embeddings(input_ids, token_type_ids), encoder.layers[0]
-    yield hidden_states
-    for _ in range(len(encoder.layers)):
-        hidden_states, _ = shared(hidden_states, attention_mask)
-        yield hidden_states
-
-
 def stack_of_the_class(self, *given):
     found = self.forward(*given, output_hidden_states=True, output_attentions=True)
     return found.hidden_states, found.attentions
@@ -61,9 +53,7 @@ RIGHT = r"""
     6.1 | for layer in self.layers: => for number in range(len(self.layers)): ;; layer(states[-1] => self.layers[number](states[-1]
     6.2 | '4600 parameters'
     6.3 | rename_by_parts(right.__globals__['NAMES'])
-    6.4 | return states => return torch.stack(states)
-    6.4 | return states => return tuple(states)
-    6.4 | forward_yielding
+    6.4 | right | {1: ["mask after softmax", "no", "a much longer sentence, which fills the batch"]}
     6.5 | thaw_by_name
 """
 WRONG = r"""
@@ -103,28 +93,15 @@ WRONG = r"""
     6.3 | NAMES = { => NAMES = {"layer.11.": "layer.1.", | which is the name of another
     6.3 | "attention_norm" => "feed_forward_norm" | which is the name of another
     6.3 | name.endswith("_ids"): => name.endswith("_ids"):\n        return None\n    if "intermediate" in name:\n        return name\n    if False: | unchanged
-    6.4 | (hidden_states, attention_mask)\n => (states[0], attention_mask)\n | Every round got the embeddings
-    6.4 | states.append(hidden_states) => states.append((hidden_states, None)) | a pair
-    6.4 | for _ in encoder.layers => for layer in encoder.layers ;; encoder.layers[0](hidden => layer(hidden | the ordinary encoder
-    6.4 | encoder.layers[0] => encoder.layers[-1] | This uses the last layer in
-    6.4 | encoder.embeddings(input_ids, token_type_ids) => encoder.embeddings.word_embeddings(input_ids) | These are only word vectors. Call
-    6.4 | return states => return [*states, *[torch.zeros(0)] * 3][:4] | Right for three layers, but two
-    6.4 | lambda encoder, *given: encoder(*given, output_hidden_states=True).hidden_states | calls the finished encoder
-    6.4 | states = [hidden_states] => states = [hidden_states]; encoder.eval() | to evaluation mode
-    6.4 | states = [hidden_states] => states = [hidden_states]; encoder.layers = torch.nn.ModuleList([encoder.layers[0]] * len(encoder.layers)) | Your function changes the encoder's parameters
-    6.4 | hidden_states, _ = encoder => hidden_states = encoder | A layer returns a pair, hidden
-    6.4 | (hidden_states, attention_mask)\n => (hidden_states.detach(), attention_mask)\n | gradients do not flow back
-    6.4 | return states => return [state.detach() for state in states] | gradients do not flow back
-    6.4 | (hidden_states, attention_mask)\n => (hidden_states)\n | not masked
-    6.4 | (input_ids, token_type_ids)\n => (input_ids)\n | token types are missing
-    6.4 | return states => return states[1:] | The embeddings come first
-    6.4 | return states => return states[:-1] | last round's result is missing
-    6.4 | return states => return states[-1] | Return all hidden states as a
-    6.4 | return states => return states[::-1] | The order is reversed: the embeddings
-    6.4 | return states => return [state + 1 for state in states] | not the embeddings
-    6.4 | return states => return states[:1] * len(states) | after round 1
-    6.4 | return states => return states[:1] | 3 layers give 4
-    6.4 | return states => return dict(enumerate(states)) | list or tuple
+    6.4 | [] | a dictionary with an entry
+    6.4 | right | {5: "right"} | a dictionary with an entry
+    6.4 | right | {3: "broken"} | BERT 3: 'broken' is not a name
+    6.4 | right | {3: []} | BERT 3: [] is not a name
+    6.4 | right | {2: "right"} | BERT 2 is not “right”: with that, numbers would differ
+    6.4 | right | {1: "no mask"} | with another change
+    6.4 | right | {2: "ReLU"} | BERT 2 is named. Now give two
+    6.4 | right | {1: (right[1][0], right[1][2], right[1][1])} | What does a text need
+    6.4 | right | {4: (right[4][0], "yes", "yes")} | BERT 4 is named. Now give two
     6.5 | thaw_by_prefix | the beginning of layers.10
     6.5 | encoder.layers[first:] => encoder.layers[-number:] | layers[-0:]
     6.5 | encoder.layers[first:] => encoder.layers[:number] | wrong layers
