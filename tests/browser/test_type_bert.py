@@ -38,6 +38,7 @@ def test_the_visit_by_keyboard(page, address, encoder, tokenizer):
     expect(see.locator(".controls")).to_be_hidden()
     expect(page.frame_locator("#own").locator(".outline[d^=M]")).to_have_count(0)
     expect(page.frame_locator("#own").locator("h1")).to_have_text("“it” looks at all tokens alike")
+    expect(page.frame_locator("#own").locator(".most")).to_have_count(0)
     type_lines(page, "softmax([dot(query, key) for key in keys])")
     expect(page.locator("#verdict")).to_contain_text("Python is still starting")
     page.locator("#guesses button").nth(1).press("Enter")

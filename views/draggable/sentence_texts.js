@@ -103,6 +103,9 @@ export function best() {
 // Whether two rows differ by less than a hundredth, as those of two models that agree.
 const isSame = (one, other) => format(sum(one.map((share, i) => Math.abs(share - other[i]))) / 2) === format(0);
 
+// Whether a token gives the same to all, so that none gets most.
+export const isEven = (shares) => Math.max(...shares) - Math.min(...shares) < 1e-6;
+
 // The same words as in sentence.py.
 export function title() {
   const [one, other] = shown().map((text) => row(text)),
@@ -113,7 +116,7 @@ export function title() {
     const most = largest(one),
       turned = turnsOf(),
       goal = most === token ? "itself" : quoted(names[most]);
-    if (!turned && one[most] - Math.min(...one) < 1e-6) return `${asker} looks at all tokens alike`;
+    if (!turned && isEven(one)) return `${asker} looks at all tokens alike`;
     if (!turned) return `${asker} looks most at ${goal}`;
     const link = `its link to ${goal} (${format(one[most])})`;
     if (Number.isNaN(turned[most])) return `${asker} gives all to ${goal}: nothing else can share that`;
@@ -143,6 +146,8 @@ export function sentence(token, shares, others, names, second) {
   const many = rest > 0 ? ` and ${left} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
   const where = capital(headInWords()),
     now = `${where}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
+  if (isEven(row(state.text)))
+    return `${where}, ${quoted(names[token])} gives ${format(shares[token])} to every token.`;
   if (turnsOf()) return `${now} ${cutInWords(token, shares, names)}`;
   if (!state.before || !has(state.before.text, state.before.token)) return now;
   const was = state.before.text,

@@ -17,6 +17,7 @@ import {
   has,
   heads,
   idsOf,
+  isEven,
   L,
   labels,
   layers,
@@ -140,7 +141,8 @@ function draw() {
     token = slots.findIndex((columns) => columns.includes(state.token));
   const [shares, others] = [0, 1].map((side) => (texts.length > side ? gather(row(texts[side])) : slots.map(() => 0)));
   const filled = turned ? gather(turned) : slots.map(() => 0);
-  const strongest = slots.findIndex((columns) => columns.includes(best()));
+  const hasMost = state.both || !isEven(row(state.text)),
+    strongest = slots.findIndex((columns) => hasMost && columns.includes(best()));
   const [names, second] = texts.map((text) => slots.map((columns) => nameOf(text, columns)));
   const asker = names[token] || second[token];
   set(svg, { viewBox: `0 0 ${width} ${height}`, "data-whole": place.whole });
