@@ -2,9 +2,10 @@
 // token are together as wide as 1, and a token on the right is as high as what it gets. Several heads are drawn as their
 // mean.
 
-import { bandPath, capital, format, largest, quoted, sum, tokenName } from "./numbers.js";
+import { capital, format, largest, quoted, sum, tokenName } from "./numbers.js";
 import { add, ARROWS, by, fitText, set } from "./elements.js";
 import { data, figure, glide, say, tick } from "./draggable/figure.js";
+import { drawnAs, placeFlow, ribbonsOf } from "./flow.js";
 import { between, isMark, keep, panel, start, tools, vis } from "./reader.js";
 import { headMap } from "./draggable/head_map.js";
 
@@ -12,9 +13,9 @@ const MOST_RIBBONS = 3000, // that are drawn while no token is chosen, the wides
   MOST_MOVED = 4000, // weights that are drawn anew in each frame of a move
   LEAST = 0.005; // of a weight that is written: smaller ones would read 0.00
 const side = add(figure, "div", { class: "side" });
-side.append(by("say"));
 const map = add(side, "div", { class: "map" }),
   question = add(map, "p");
+side.append(by("say"));
 const svg = add(vis, "svg", { role: "group", "aria-label": "who gives to whom" });
 const state = { heads: [], lit: null, pinned: null, begins: null }; // heads are [layer, head]; the others { i, from }
 const { include_layers: layers } = data,
@@ -22,8 +23,8 @@ const { include_layers: layers } = data,
   key = ([layer, head]) => layer * A + head;
 const withoutMarks = tick(tools, "without [CLS], [SEP], …", false, () => view.draw()),
   several = tick(tools, "mean of several heads", false, () => {});
-let weights = [], // of what is drawn: the mean of the chosen heads
-  got = [], // by each token on the right
+let weights = [], // the mean of the chosen heads
+  goal = [], // what is drawn of it
   marks = [], // which of those are no words
   shown = null, // the weights on their way
   shares = []; // of each head, for the map
@@ -69,18 +70,24 @@ const isLeftOut = (i, j) => withoutMarks.checked && (marks[j] || isMark(panel().
 const view = {
   drawn: () => panel().attn[0],
   first: () => ({ layer: layers[state.heads[0][0]], heads: headsOf(state.heads[0][0]) }),
-  state: () => [headsInWords(), state.pinned && describeToken(state.pinned), withoutMarks.checked && "without marks"],
-  title() {
-    const N = weights.length,
-      all = marks.map((_, j) => sum(weights.map((row) => row[j]))),
-      toWords = sum(all.filter((_, j) => !marks[j]));
-    const most = largest(all.map((number, j) => (hasBoth() && marks[j] ? -1 : number))),
-      name = nameInTitle(panel().right_text[most]);
-    const title = (number, where) => `${capital(headsInWords())}: ${format(number, 1)} of ${N} goes to ${where}`;
-    if (!hasBoth()) return title(all[most], name);
-    if (toWords >= N / 2) return title(toWords, `words, most of it to ${name}`);
-    const some = [...new Set(panel().right_text.filter((_, j) => marks[j] && all[j] >= 0.05))].map(nameInTitle);
-    return title(N - toWords, some.length > 4 ? "marks" : some.join(", ").replace(/, ([^,]*)$/, " and $1"));
+  state: () => [headsInWords(), withoutMarks.checked && "without marks"],
+  words() {
+    const { gives, gets } = placeFlow(goal),
+      most = largest(gets.map((number, j) => (hasBoth() && marks[j] ? -1 : number))),
+      [toWords, toMarks] = [false, true].map((kind) => sum(gets.filter((_, j) => marks[j] === kind))),
+      isOfWords = toWords >= toMarks;
+    svg.classList.toggle("of-words", isOfWords);
+    const tell = (number, where) => ({
+      title: `${capital(headsInWords())}: ${format(number, 1)} of the ${gives.length} tokens\u2019 attention goes to ${where}`,
+      help: gives.every((number) => number > 0.99)
+        ? "Every word on the left gives 1, and a word on the right is as high as what it gets."
+        : "A word on the left is as high as what it gives here, a word on the right as what it gets.",
+    });
+    const name = nameInTitle(panel().right_text[most]);
+    if (!hasBoth()) return tell(gets[most], name);
+    if (isOfWords) return tell(toWords, `words, ${format(gets[most], 1)} to ${name} alone`);
+    const some = [...new Set(panel().right_text.filter((_, j) => marks[j] && gets[j] >= 0.05))].map(nameInTitle);
+    return tell(toMarks, some.length > 4 ? "marks" : some.join(", ").replace(/, ([^,]*)$/, " and $1"));
   },
   keeps: () => ({
     heads: state.heads.map(([layer, head]) => [layers[layer], head]),
@@ -147,29 +154,10 @@ function headsInWords() {
   return `mean of ${named.join(", and ")}`;
 }
 
-// Where everything is: a unit of attention is `unit` high on both sides, and no two words are nearer than 24 pixels,
-// which a finger needs.
-function measure() {
-  const { left_text: left, right_text: right } = panel(),
-    rows = Math.max(left.length, right.length);
-  const [pitch, unit] = rows <= 9 ? [44, 22] : rows <= 16 ? [30, 15] : [28, 8],
-    high = rows * pitch,
-    width = Math.max(300, Math.min(560, vis.clientWidth || 560));
-  const tops = left.map((_, i) => ((i + 0.5) * high) / left.length - unit / 2);
-  const spare = (high - unit * sum(got)) / right.length;
-  let y = spare / 2;
-  const bases = got.map((number) => {
-    const top = y;
-    y += number * unit + spare;
-    return top;
-  });
-  return { left, right, unit, high, width, tops, bases };
-}
-
 function draw() {
   weights = meanOf(state.heads);
-  const [S, T] = [weights.length, weights[0].length],
-    goal = weights.flatMap((row, i) => row.map((weight, j) => (isLeftOut(i, j) ? 0 : weight)));
+  goal = weights.map((row, i) => row.map((weight, j) => (isLeftOut(i, j) ? 0 : weight)));
+  const [S, T] = [weights.length, weights[0].length];
   const isChosen = (layer, head) => headsAt(layer, head).every((one) => state.heads.some((o) => key(o) === key(one)));
   heads.show(shares, isChosen, hasBoth() ? " goes to words" : "");
   heads.paint(shares);
@@ -177,18 +165,19 @@ function draw() {
     shown = Array.from({ length: S }, (_, i) => numbers.slice(i * T, (i + 1) * T));
     paint();
   };
-  if (goal.length > MOST_MOVED) put(goal);
-  else glide(svg, goal, put);
+  if (S * T > MOST_MOVED) put(goal.flat());
+  else glide(svg, goal.flat(), put);
 }
 
 let place = null,
-  ribbons = []; // { i, j, d, weight }
+  ribbons = []; // { i, j, weight, d, faint }
 
 function paint() {
   if (!shown) return;
-  got = shown[0].map((_, j) => sum(shown.map((row) => row[j])));
-  place = measure();
-  const { left, right, unit, high, width, tops, bases } = place,
+  place = placeFlow(shown);
+  const { left_text: left, right_text: right } = panel(),
+    { unit, high, gives, gets, tops, bases } = place,
+    width = Math.max(300, Math.min(560, vis.clientWidth || 560)),
     had = document.activeElement?.dataset?.token;
   set(svg, { viewBox: `0 0 ${width} ${high + 8}`, width, height: high + 8 });
   svg.replaceChildren();
@@ -199,25 +188,13 @@ function paint() {
     return Math.min(Math.max(...wide) + side, 0.36 * width);
   };
   const [x0, x1] = [room(52, left), width - room(58, right)];
-  Object.assign(place, { x0, x1 });
-  const [out, into] = [[...tops], [...bases]];
-  ribbons = [];
-  shown.forEach((row, i) =>
-    row.forEach((weight, j) => {
-      const wide = weight * unit;
-      if (wide > 0.02) ribbons.push({ i, j, weight, d: bandPath(x0 + 7, x1 - 7, [out[i], wide], [into[j], wide]) });
-      out[i] += wide;
-      into[j] += wide;
-    }),
-  );
-  ribbons.sort((one, other) => other.weight - one.weight); // the narrow ones above the wide ones
+  Object.assign(place, { width, x0, x1 });
+  ribbons = ribbonsOf(shown, place, x0 + 7, x1 - 7);
   const base = add(svg, "g", { class: "base" });
   for (const each of ribbons.slice(0, MOST_RIBBONS)) addRibbon(base, each);
   add(svg, "g", { class: "chosen" });
-  left.forEach((word, i) => addToken(word, i, true, tops[i], unit, tops[i] + unit / 2));
-  right.forEach((word, j) =>
-    addToken(word, j, false, bases[j], Math.max(1, got[j] * unit), bases[j] + (got[j] * unit) / 2),
-  );
+  left.forEach((word, i) => addToken(word, i, true, tops[i], gives[i] * unit));
+  right.forEach((word, j) => addToken(word, j, false, bases[j], gets[j] * unit));
   for (const from of [true, false]) {
     const own = tokens(from);
     (own.find(({ dataset }) => dataset.token === had) ?? own[0]).setAttribute("tabindex", 0);
@@ -226,22 +203,19 @@ function paint() {
   if (had) svg.querySelector(`[data-token="${had}"]`)?.focus({ preventScroll: true });
 }
 
-function addRibbon(parent, { i, j, d, weight }) {
-  add(parent, "path", {
-    class: marks[j] ? "ribbon rest" : "ribbon",
-    d,
-    "data-i": i,
-    "data-j": j,
-    "data-value": weight,
-  });
+function addRibbon(parent, each) {
+  const { i, j, weight } = each,
+    kind = marks[j] ? "ribbon rest" : "ribbon";
+  add(parent, "path", { ...drawnAs(kind, each), "data-i": i, "data-j": j, "data-value": weight });
 }
 
 const tokens = (from) => [...svg.querySelectorAll(from ? "[data-token^=L]" : "[data-token^=R]")];
 
-function addToken(word, i, from, top, high, middle) {
+function addToken(word, i, from, top, high) {
   const { width, x0, x1 } = place,
+    middle = top + high / 2,
     edge = 24;
-  const all = add(svg, "g", { class: "token", "data-token": `${from ? "L" : "R"}${i}`, tabindex: -1, role: "button" });
+  const all = add(svg, "g", { class: from ? "token asks" : "token", "data-token": `${from ? "L" : "R"}${i}`, tabindex: -1, role: "button" });
   const box = {
     x: from ? 2 : x1 + 1,
     width: from ? x0 - 4 : width - x1 - 3,
@@ -251,11 +225,11 @@ function addToken(word, i, from, top, high, middle) {
   };
   add(all, "rect", { class: "room", ...box });
   add(all, "rect", {
-    class: !from && marks[i] ? "node rest" : "node",
+    class: from ? "node asks" : marks[i] ? "node rest" : "node",
     x: from ? x0 : x1 - 6,
     y: top,
     width: 6,
-    height: high,
+    height: Math.max(1, high),
   });
   const text = add(
     all,
@@ -280,7 +254,7 @@ function light() {
   for (const from of [true, false]) {
     tokens(from).forEach((token, at) => {
       const weight = now && now.from !== from ? (from ? shown[at][now.i] : shown[now.i][at]) : null;
-      const number = now ? weight : from ? null : got[at];
+      const number = now ? weight : from ? null : place.gets[at];
       const own = { i: at, from };
       token.lastChild.textContent = number === null || number < LEAST ? "" : format(number, number >= 10 ? 1 : 2);
       token.lastChild.dataset.value = number ?? "";
@@ -292,9 +266,9 @@ function light() {
   const count = weights.length * weights[0].length;
   const few =
     count > MOST_RIBBONS
-      ? ` Drawn are the ${MOST_RIBBONS.toLocaleString("en")} widest of ${count.toLocaleString("en")} ribbons; choose a word for all of its own.`
+      ? `Drawn are the ${MOST_RIBBONS.toLocaleString("en")} widest of ${count.toLocaleString("en")} ribbons; choose a word for all of its own.`
       : "";
-  say(now ? describeToken(now) : `Choose a word on either side for its numbers.${few}`, !now);
+  say(now ? describeToken(now) : few, !now);
 }
 
 // The partners of a token, the largest weight first.
@@ -311,8 +285,8 @@ function nameOfToken(token) {
   const [own, others] = sides(token),
     [most] = partnersOf(token);
   const number = svg.querySelectorAll(`[data-token^=${token.from ? "L" : "R"}] .number`)[token.i].textContent;
-  const total = token.from ? "gives" : `gets ${format(got[token.i])},`;
-  return `${own[token.i]} ${number}, ${total} ${most ? `most ${token.from ? "to" : "from"} ${tokenName(others, most.at)}, ${format(most.weight)}` : "nothing"}`;
+  const total = token.from ? "gives" : `gets ${format(place.gets[token.i])},`;
+  return `${[own[token.i], number].filter(Boolean).join(" ")}, ${total} ${most ? `most ${token.from ? "to" : "from"} ${tokenName(others, most.at)}, ${format(most.weight)}` : "nothing"}`;
 }
 
 function describeToken(token) {
@@ -320,7 +294,7 @@ function describeToken(token) {
   const list = partnersOf(token)
     .slice(0, 3)
     .map(({ weight, at }) => `${format(weight)} ${token.from ? "to" : "from"} ${quoted(tokenName(others, at))}`);
-  const verb = token.from ? "gives" : `gets ${format(got[token.i])}:`;
+  const verb = token.from ? "gives" : `gets ${format(place.gets[token.i])}:`;
   return `In ${state.heads.length > 1 ? "the " : ""}${headsInWords()}, ${quoted(tokenName(own, token.i))} ${verb} ${list.join(", ") || "nothing"}.`;
 }
 

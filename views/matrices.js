@@ -42,7 +42,7 @@ const describeWeight = (row, column) =>
 const view = {
   drawn: () => panel().attn,
   first: () => ({}),
-  title,
+  words: () => ({ title: title() }),
   state: () => [enlarged() ? nameOfHead(state) : `all ${drawn.length} heads`, byKind() && RULE],
   keeps: () => ({
     order: byKind() ? "kinds" : undefined,

@@ -101,12 +101,17 @@ const heading = document.querySelector("h1"),
   shows = heading.textContent.replace(/^./, (first) => first.toLowerCase());
 window.pictureState = () => {
   const filter = by("filter"),
-    said = record.state();
+    said = shownByBertviz() ? ["as bertviz draws it"] : record.state();
   if (filter && filter.value !== "all") said.push(`attention: ${filter.selectedOptions[0].text.replace("->", "→")}`);
   return said.filter(Boolean).map(capital).join("; ");
 };
+const help = by("help").firstChild,
+  usual = help.textContent;
+// The words around a drawing belong to the state that is drawn. In bertviz's own, what is chosen is known to it alone.
 const name = () => {
-  heading.textContent = record.title?.() ?? `${capital(record.state()[0])}: ${shows}`;
+  const words = shownByBertviz() ? { title: `As bertviz draws it: ${shows}` } : record.words();
+  heading.textContent = words.title;
+  help.textContent = words.help ? `${words.help} ` : usual;
 };
 
 // bertviz's own drawing, in a frame of its own, in which bertviz's code runs as it is.
@@ -117,6 +122,7 @@ const shownByBertviz = () => root.classList.contains("theirs");
 async function showBertviz(on) {
   root.classList.toggle("theirs", on);
   if (!on) return record.draw();
+  name();
   const selects = data.controls.map(([id, label]) => `${label}: <select id="${id}"></select> `).join("");
   const loaded = new Promise((done) => frame.addEventListener("load", done, { once: true }));
   frame.srcdoc = `<!doctype html><body style="font-family: Helvetica, Arial, sans-serif; background: white">

@@ -18,11 +18,12 @@ const layer = () => +layerChoice.value,
 const view = {
   drawn: () => panel().attn[layer()][head()],
   first: () => ({ layer: layer(), head: head() }),
-  title() {
+  words() {
     const most = largest(view.drawn()[state.query]),
       [asks, gets] = [tokenName(panel().left_text, state.query), tokenName(panel().right_text, most)].map(quoted);
     const numbers = [format(sum(productsOf(state.query)[most]), 1), format(view.drawn()[state.query][most])];
-    return `Layer ${layer()}, head ${head()}: for ${asks}, ${gets} has the highest score, ${numbers.join(", and gets ")}`;
+    const score = `has the highest score, ${numbers.join(", and gets ")}`;
+    return { title: `Layer ${layer()}, head ${head()}: for ${asks}, ${gets} ${score}` };
   },
   state: () => [`layer ${layer()}, head ${head()}`, by("say").textContent],
   keeps: () => ({ heads: [[layer(), head()]], pinned: { i: state.query, from: true } }),

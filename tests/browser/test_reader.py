@@ -48,8 +48,9 @@ MOVE = """(points) => points.map(([x, y]) => {
   const text = document.getElementById("tip").textContent, around = text ? [-1, 0, 1] : [0];
   const ribbons = [...document.querySelectorAll(".base .ribbon")].filter((e) => {
     const back = e.getScreenCTM().inverse();
+    const under = e.matches(".faint") ? "isPointInStroke" : "isPointInFill";
     return around.some((right) => around.some((down) =>
-      e.isPointInFill(new DOMPoint(x + right, y + down).matrixTransform(back))));
+      e[under](new DOMPoint(x + right, y + down).matrixTransform(back))));
   });
   const shown = [...document.querySelectorAll(".highlight")].map((e) => +e.matches(".shown"));
   return { text, ribbons: ribbons.map((e) => `${e.dataset.i} ${e.dataset.j}`), shown };
@@ -321,7 +322,7 @@ def test_a_head_view_begins_at_its_token_until_the_pointer_comes(page, draw, pai
 # The picture
 
 
-STATES = {"head": "Layer 0, head 3; In layer 0, head 3, “ian” gives", "model": "Layer 0, head 5"}
+STATES = {"head": "Layer 0, head 3", "model": "Layer 0, head 5"}
 STATES |= {"neuron": "Layer 0, head 0; Neuron "}
 
 
@@ -384,12 +385,12 @@ def strongest(pair, weights: torch.Tensor, row: int, place: int) -> str:
 
 def test_the_head_view_by_keyboard(page, draw, pair, tmp_path):
     open_saved(page, draw["head"](layer=4, heads=[5]), tmp_path)
-    for name in ("filter", "[CLS] , gives most to"):
+    for name in ("filter", "[CLS], gives most to"):
         tab_to(page, name)
     press(page, *["ArrowDown"] * 8)
     weights = pair.attention[4, 5]
     most = name_in(pair.tokens, int(weights[8].argmax()))
-    assert name_of_focus(page) == f"his , gives most to {most}, {weights[8].max():.2f}"
+    assert name_of_focus(page) == f"his, gives most to {most}, {weights[8].max():.2f}"
     assert {pairs.split()[0] for pairs in chosen(page)} == {"8"}
     press(page, "ArrowRight")  # to the token that gets most
     got = weights[:, weights[8].argmax()]
