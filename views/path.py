@@ -37,6 +37,7 @@ class Path(NamedTuple):
     turns: Tensor  # (W, L + 1, W): how far each word's vector turns after each layer without a word, 1 - cosine
     flows: Tensor | None  # (L, W, W): the share of each word's vector that comes from each; None if it cannot be read
     unsplit: str  # the reason for that
+    mask: str  # the token that takes a word's place
 
 
 def path_view(
@@ -52,11 +53,11 @@ def path_view(
 
     For example:  path_view(model, tokenizer, "The animal didn't cross because it was too tired.", word="tired")
 
-    Where it goes is measured: the word is replaced by the mask token, and each lane is as wide as the turn, 1 - cosine,
-    of that word's vector after each layer. Where a vector comes from is an estimate: attention and residual are split
-    exactly by source, and a part's share is how much nearer it brings one to the whole (the idea of ALTI, Ferrando et
-    al. 2022); next to each share is the measurement. ValueError for a model or tokenizer without a mask token, an
-    encoder–decoder, a text of more than 64 words and a word that the text does not have.
+    Where it goes is measured: the word is replaced by the mask token, and each lane is as wide as the root of the turn,
+    1 - cosine, of that word's vector after each layer. Where a vector comes from is an estimate: attention and residual
+    are split exactly by source, and a part's share is how much nearer it brings one to the whole (the idea of ALTI,
+    Ferrando et al. 2022); next to each share is the measurement. ValueError for a model or tokenizer without a mask
+    token, an encoder–decoder, a text of more than 64 words and a word that the text does not have.
 
     Parameters:
         model: an encoder of this series or of transformers.
@@ -71,7 +72,7 @@ def path_view(
     last = path.turns[start, -1]
     marks = marks_among(path.names)
     most = max(set(range(len(path.names))) - {start}, key=lambda other: (path.names[other] not in marks, last[other]))
-    turned = f"{quoted(path.names[most])} turns most of the words, by {last[most]:.2f}"
+    title = f"Put {path.mask} for {quoted(path.names[start])}: of all words, {quoted(path.names[most])} turns most"
     layers = path.turns.size(1) - 1
     size = f"{layers} layers on {len(path.names)} words, “{text}”"
     unsplit = path.unsplit and f"where a vector comes from is not drawn: {path.unsplit}"
@@ -80,12 +81,13 @@ def path_view(
         {
             "names": path.names,
             "marks": marks,
+            "mask": path.mask,
             "layers": layers,
             "turns": pack(path.turns.contiguous()),
             "flows": None if path.flows is None else pack(path.flows.contiguous()),
             "first": start,
         },
-        title=f"Without {quoted(path.names[start])}, {turned}",
+        title=f"{title} ({last[most]:.2f})",
         details=", ".join(filter(None, [name or name_of(model), size, unsplit])),
     )
     return act(view, html_action)
@@ -118,7 +120,10 @@ def read_path(model: nn.Module, tokenizer: Callable, text: str) -> Path:
     pieces = torch.nn.functional.one_hot(torch.tensor(ids)).double()  # (S, W)
     turns = turns @ (pieces / pieces.sum(dim=0))
     flows = None if flows is None else merge(flows.double(), ids, ids)
-    return Path([writable(one) for one in names], turns, flows, unsplit)
+    name = (
+        tokenizer.convert_ids_to_tokens(mask) if hasattr(tokenizer, "convert_ids_to_tokens") else tokenizer.tokens[mask]
+    )
+    return Path([writable(one) for one in names], turns, flows, unsplit, writable(name))
 
 
 def mask_token_id(tokenizer: Callable) -> int:
