@@ -46,3 +46,10 @@ export function ribbonsOf(weights, { unit, tops, bases }, x0, x1) {
   );
   return all.sort((one, other) => other.weight - one.weight);
 }
+
+// How much of a head's attention goes to words or, in a text of words or marks alone, to the token that gets most.
+export function shareOf(weights, marks) {
+  const gets = marks.map((_, j) => sum(weights.map((row) => row[j]))),
+    hasBoth = marks.includes(true) && marks.includes(false);
+  return (hasBoth ? sum(gets.filter((_, j) => !marks[j])) : Math.max(...gets)) / weights.length;
+}

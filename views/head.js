@@ -5,7 +5,7 @@
 import { capital, format, largest, quoted, sum, tokenName } from "./numbers.js";
 import { add, ARROWS, by, fitText, set } from "./elements.js";
 import { data, figure, glide, say, tick } from "./draggable/figure.js";
-import { drawnAs, placeFlow, ribbonsOf } from "./flow.js";
+import { drawnAs, placeFlow, ribbonsOf, shareOf } from "./flow.js";
 import { between, isMark, keep, panel, start, tools, vis } from "./reader.js";
 import { headMap } from "./draggable/head_map.js";
 
@@ -52,15 +52,10 @@ function headsAt(layer, head) {
 
 const meanOf = (some) => {
   const all = some.map(([layer, head]) => panel().attn[layer][head]);
+  if (all.length === 1) return all[0];
   return all[0].map((row, i) => row.map((_, j) => sum(all.map((one) => one[i][j])) / all.length));
 };
 
-// How much of a head's attention goes to words or, in a text of words or marks alone, to the token that gets most.
-function shareOf(some) {
-  const mean = some.length === 1 ? panel().attn[some[0][0]][some[0][1]] : meanOf(some);
-  const columns = marks.map((_, j) => sum(mean.map((row) => row[j])));
-  return (hasBoth() ? sum(columns.filter((_, j) => !marks[j])) : Math.max(...columns)) / mean.length;
-}
 const hasBoth = () => marks.includes(true) && marks.includes(false);
 const nameInTitle = (token) => (/^(\[.+\]|<.+>)$/.test(token) ? token : quoted(token));
 const isSame = (one, other) => one && other && one.i === other.i && one.from === other.from;
@@ -121,11 +116,13 @@ const view = {
 
 function readTokens() {
   marks = panel().right_text.map(isMark);
-  const each = layers.map((_, layer) => Array.from({ length: A }, (_, head) => shareOf([[layer, head]])));
+  const each = layers.map((_, layer) =>
+    Array.from({ length: A }, (_, head) => shareOf(panel().attn[layer][head], marks)),
+  );
   const mean = (numbers) => sum(numbers) / numbers.length; // the share of a mean is the mean of the shares
-  shares = each.map((row, layer) => [...row, hasBoth() ? mean(row) : shareOf(headsAt(layer, A))]);
+  shares = each.map((row, layer) => [...row, hasBoth() ? mean(row) : shareOf(meanOf(headsAt(layer, A)), marks)]);
   if (layers.length > 1) {
-    const isAll = hasBoth() ? mean(each.flat()) : shareOf(headsAt(layers.length, A));
+    const isAll = hasBoth() ? mean(each.flat()) : shareOf(meanOf(headsAt(layers.length, A)), marks);
     shares.push(Array(A + 1).fill(isAll));
   }
   question.textContent = `All ${layers.length * A} heads: the share that ${hasBoth() ? "goes to words" : "the token that gets most gets"}`;
@@ -215,7 +212,12 @@ function addToken(word, i, from, top, high) {
   const { width, x0, x1 } = place,
     middle = top + high / 2,
     edge = 24;
-  const all = add(svg, "g", { class: from ? "token asks" : "token", "data-token": `${from ? "L" : "R"}${i}`, tabindex: -1, role: "button" });
+  const all = add(svg, "g", {
+    class: from ? "token asks" : "token",
+    "data-token": `${from ? "L" : "R"}${i}`,
+    tabindex: -1,
+    role: "button",
+  });
   const box = {
     x: from ? 2 : x1 + 1,
     width: from ? x0 - 4 : width - x1 - 3,

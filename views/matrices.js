@@ -2,20 +2,19 @@
 // that looks and a column for each token that it looks at, in squares that can be sorted by kind.
 
 import { root } from "./frame.js";
-import { blend, capital, clamp, format, tokenName } from "./numbers.js";
+import { shareOf } from "./flow.js";
+import { blend, capital, clamp, format, largest, tokenName } from "./numbers.js";
 import { add, ARROWS, by, set, stopsOf } from "./elements.js";
 import { data, say } from "./draggable/figure.js";
 import { between, chosen, isMark, panel, showTip, start, vis } from "./reader.js";
+import { AXIS, ENOUGH, kindOf, placeHeads } from "./squares.js";
 
-const SIDE = { least: 24, most: 60, high: 440 }; // pixels from one square to the next; how high all layers may be
-const AXIS = 38; // pixels to the left of and above the squares
-const CELL = { least: 15, most: 24 }; // pixels of a weight of the enlarged head
 const SHARPEST = 120; // rows or columns of a square; of more, the largest weight of neighbours is shown
-const ENOUGH = 0.4; // the share that gives a head its kind
+const WRITTEN = { from: 0.1, cell: 24 }; // a weight that is written, and the pixels that this needs
 const KINDS = {
-  itself: { title: "Itself", looks: "look at the token itself", where: "to itself", step: 0 },
-  before: { title: "The token before", looks: "look at the token before", where: "to the token before", step: -1 },
-  after: { title: "The token after", looks: "look at the token after", where: "to the token after", step: 1 },
+  itself: { title: "Itself", looks: "look at the token itself", where: "to itself" },
+  before: { title: "The token before", looks: "look at the token before", where: "to the token before" },
+  after: { title: "The token after", looks: "look at the token after", where: "to the token after" },
   word: { title: "One word" },
   mark: { title: "One mark" },
   spread: { title: "Spread out" },
@@ -47,15 +46,13 @@ const view = {
   keeps: () => ({
     order: byKind() ? "kinds" : undefined,
     heads: enlarged() ? [[data.include_layers[state.layer], data.include_heads[state.head]]] : undefined,
-    enlarged: enlarged() || undefined,
+    enlarged: enlarged() ? undefined : false,
   }),
-  begin({ order, heads, enlarged: open }) {
+  begin({ order, heads: [first = []] = [], enlarged: open = true }) {
     if (order) by("order").value = order;
-    if (!open) return;
-    const [layer, head] = [data.include_layers.indexOf(heads[0][0]), data.include_heads.indexOf(heads[0][1])];
-    if (layer >= 0 && head >= 0) Object.assign(state, { layer, head });
+    const [layer, head] = [data.include_layers.indexOf(first[0]), data.include_heads.indexOf(first[1])];
+    if (open) Object.assign(state, layer >= 0 && head >= 0 ? { layer, head } : mostForWords());
   },
-  forget: () => Object.assign(state, { layer: null, head: null }),
   draw: drawSquares,
   at(target, x, y) {
     const { row, column } = target.matches(".cells") ? cellAt(target, x, y) : {};
@@ -65,6 +62,14 @@ const view = {
     if (Math.abs(vis.clientWidth - arrangedFor) > 8) arrange();
   },
 };
+
+// Without a choice of the reader's, the head is enlarged that gives most to words.
+function mostForWords() {
+  const all = panel().attn,
+    marks = panel().right_text.map(isMark),
+    at = largest(all.flatMap((heads) => heads.map((weights) => shareOf(weights, marks))));
+  return { layer: Math.floor(at / all[0].length), head: at % all[0].length };
+}
 
 // What the keyboard walks along: the weights of a row, the largest first.
 function cellsOf(row) {
@@ -80,7 +85,9 @@ const drawn = []; // { layer, head, weights, square, kind }
 let arrangedFor = 0; // the width
 
 function drawSquares() {
-  const { left_text: left, right_text: right, attn } = panel();
+  const { left_text: left, right_text: right, attn } = panel(),
+    marks = right.map(isMark),
+    alike = left.length === right.length && left.every((token, at) => token === right[at]);
   vis.replaceChildren();
   const svg = add(vis, "svg");
   add(svg, "g", { class: "labels" });
@@ -93,7 +100,7 @@ function drawSquares() {
       add(square, "text", { class: "name", "text-anchor": "middle" });
       const press = add(square, "rect", { class: "press", opacity: 0, role: "button", tabindex: -1 });
       press.addEventListener("click", () => enlarge(layer, head));
-      drawn.push({ layer, head, weights, square, press, kind: kindOf(weights, left, right) });
+      drawn.push({ layer, head, weights, square, press, kind: kindOf(weights, marks, alike) });
     }),
   );
   paintSquares();
@@ -129,22 +136,6 @@ function title() {
 const inOrder = () => (byKind() ? Object.keys(KINDS).flatMap(headsOf) : drawn);
 const headsOf = (name) =>
   drawn.filter(({ kind }) => kind.name === name).sort((one, other) => other.kind.share - one.kind.share);
-
-// What the tokens of a head give, on average, to themselves, to a neighbour or to one token: the largest of these.
-function kindOf(weights, left, right) {
-  const alike = left.length === right.length && left.every((token, index) => token === right[index]);
-  const columns = right.map((token, column) => ({ name: isMark(token) ? "mark" : "word", column, sum: 0, count: 0 }));
-  const steps = Object.entries(KINDS)
-    .filter(([, { step }]) => alike && step !== undefined)
-    .map(([name, { step }]) => ({ name, step, sum: 0, count: 0 }));
-  weights.forEach((row, from) => {
-    for (const each of columns) if (!alike || each.column !== from) (each.sum += row[each.column]), each.count++;
-    for (const each of steps) if (from + each.step in row) (each.sum += row[from + each.step]), each.count++;
-  });
-  const shares = [...steps, ...columns].map((each) => ({ ...each, share: each.sum / Math.max(1, each.count) }));
-  const largest = shares.reduce((best, each) => (each.share > best.share ? each : best));
-  return largest.share >= ENOUGH ? largest : { ...largest, name: "spread", instead: largest.name };
-}
 
 // What a head is sorted by, in words and a number.
 function describeKind(layer, head) {
@@ -192,18 +183,17 @@ function paintSquares() {
 
 // Where they are
 
-const WIDEST = 760; // of the squares by kind
-
 function arrange(moving = false) {
   const svg = vis.querySelector("svg"),
     labels = svg.querySelector(".labels");
-  const [L, A] = [data.include_layers.length, data.include_heads.length];
-  const room = Math.max(vis.clientWidth - 8, 300),
-    high = Math.max(36, Math.min(SIDE.most, SIDE.high / L));
-  const pitch = Math.max(SIDE.least, Math.min(high, (room - AXIS) / A));
-  const width = byKind() ? Math.min(room, Math.max(WIDEST, AXIS + A * pitch)) : AXIS + A * pitch;
+  const sizes = { layers: data.include_layers.length, heads: data.include_heads.length },
+    room = Math.max(vis.clientWidth - 8, 300);
   arrangedFor = vis.clientWidth;
   svg.querySelectorAll(".detail").forEach((old) => old.remove());
+  const detail = drawDetail(svg),
+    place = placeHeads(sizes, detail, room, !byKind()),
+    { pitch } = place,
+    width = byKind() ? room : AXIS + sizes.heads * pitch;
   for (const { layer, head, square, press } of drawn) {
     const isOpen = layer === state.layer && head === state.head;
     square.classList.toggle("open", isOpen);
@@ -211,8 +201,10 @@ function arrange(moving = false) {
   }
   labels.replaceChildren();
   const low = byKind() ? placeByKind(labels, Math.max(pitch, 40), width, moving) : placeByLayer(labels, pitch, moving);
-  const all = enlarged() ? drawDetail(svg, room, width, low) : { width, height: low };
-  set(svg, { ...all, viewBox: `0 0 ${all.width} ${all.height}` });
+  const end = enlarged() ? putDetail(detail, place, low) : [0, 0];
+  if (!enlarged()) detail.all.remove();
+  const [wide, high] = [Math.max(width, end[0], place.isBeside ? place.x + place.width + 1 : 0), Math.max(low, end[1])];
+  set(svg, { width: wide, height: high, viewBox: `0 0 ${wide} ${high}` });
 }
 
 function putSquare(each, x, y, pitch, named, moving) {
@@ -236,7 +228,7 @@ function placeByLayer(labels, pitch, moving) {
   const layers = data.include_layers,
     heads = data.include_heads,
     low = AXIS + layers.length * pitch;
-  const title = { "font-weight": "bold", "font-size": 14, "text-anchor": "middle" },
+  const title = { class: "name", "font-size": 13, "text-anchor": "middle" },
     middle = AXIS + (layers.length * pitch) / 2;
   add(labels, "text", { ...title, x: AXIS + (heads.length * pitch) / 2, y: 15 }, "Heads");
   add(labels, "text", { ...title, transform: `translate(13 ${middle}) rotate(-90)` }, "Layers");
@@ -262,7 +254,7 @@ function placeByKind(labels, pitch, width, moving) {
   let x = 0,
     y = 0,
     low = 0;
-  for (const name of Object.keys(KINDS)) {
+  for (const name of Object.keys(KINDS).filter((name) => headsOf(name).length)) {
     const heads = headsOf(name),
       title = `${titleOf(name, heads)}: ${heads.length} head${heads.length === 1 ? "" : "s"}`;
     const label = add(labels, "text", { "font-weight": "bold", "font-size": 14 }, title);
@@ -280,8 +272,8 @@ function placeByKind(labels, pitch, width, moving) {
 
 // With the tokens that the heads look at.
 function titleOf(name, heads) {
-  const tokens =
-    KINDS[name].step === undefined && name !== "spread" ? heads.map(({ kind }) => panel().right_text[kind.column]) : [];
+  const isFixed = name === "word" || name === "mark",
+    tokens = isFixed ? heads.map(({ kind }) => panel().right_text[kind.column]) : [];
   const different = [...new Set(tokens)],
     some = different.slice(0, 3).join(" ") + (different.length > 3 ? " …" : "");
   return KINDS[name].title + (some && ` (${some})`);
@@ -321,43 +313,41 @@ const outOfSight = new IntersectionObserver(([{ target, intersectionRatio }]) =>
   if (intersectionRatio < 0.25) target.scrollIntoView({ block: "nearest" });
 });
 
-function drawDetail(svg, room, right, low) {
+// Its words are drawn first: the room that they need decides where everything is.
+function drawDetail(svg) {
   const { left_text: left, right_text: top } = panel(),
-    weights = weightsOf();
-  const frame = add(svg, "rect", { class: "detail", rx: 4 });
-  const title = add(
-    svg,
-    "text",
-    { class: "detail", "font-weight": "bold", "font-size": 13 },
-    capital(nameOfHead(state)),
-  );
-  const rows = drawWords(svg, left, true),
-    map = add(svg, "g", { class: "detail" }),
-    columns = drawWords(svg, top);
-  const asks = add(map, "text", { "font-size": 13, "text-anchor": "end", class: "asks" }, "looks at →");
+    all = add(svg, "g", { class: "detail" }),
+    bold = { "font-weight": "bold", "font-size": 13 };
+  const frame = add(all, "rect", { class: "detail", rx: 4 }),
+    title = add(all, "text", { class: "detail", ...bold }, enlarged() ? capital(nameOfHead(state)) : "");
+  const rows = drawWords(all, left, true),
+    map = add(all, "g", { class: "detail" }),
+    columns = drawWords(all, top),
+    asks = add(map, "text", { "font-size": 13, "text-anchor": "end", class: "asks" }, "looks at →");
   const longest = (words) => Math.max(...words.map(({ text }) => text.getComputedTextLength())) + 12;
-  const beside = Math.max(longest(rows), asks.getComputedTextLength() + 12),
-    above = longest(columns);
-  const cellIn = (width) => Math.max(CELL.least, Math.min(CELL.most, Math.floor((width - beside - 12) / top.length)));
-  const width = (cell) => beside + top.length * cell + 12,
-    fits = right + 24 + width(20) <= room;
-  const cell = cellIn(fits ? room - right - 24 : room),
-    [x, y] = fits ? [right + 24, 8] : [0, low + 12];
-  const all = { x, y, width: width(cell), height: 30 + above + left.length * cell + 10 };
-  const start = { x: x + beside, y: y + 30 + above };
-  set(frame, all);
+  const beside = Math.max(longest(rows), asks.getComputedTextLength() + 12);
+  return { all, frame, title, rows, map, columns: top.length, words: columns, asks, beside, above: longest(columns) };
+}
+
+// Put the enlarged head in its place, and return its lower right corner.
+function putDetail({ frame, title, rows, map, words, asks, beside, above }, place, low) {
+  const { cell, width, x } = place,
+    y = place.isBeside ? 8 : low + 12,
+    height = 40 + above + rows.length * cell,
+    start = { x: x + beside, y: y + 30 + above };
+  set(frame, { x, y, width, height });
   set(title, { x: x + 12, y: y + 20 });
   set(asks, { x: start.x - 6, y: start.y - 6 });
   rows.forEach(({ ground, text }, row) => {
     set(ground, { x: x + 4, y: start.y + row * cell, width: beside - 4, height: cell });
     set(text, { x: start.x - 6, y: start.y + (row + 0.5) * cell + 4.5, "text-anchor": "end" });
   });
-  columns.forEach(({ ground, text }, column) => {
+  words.forEach(({ ground, text }, column) => {
     set(ground, { x: start.x + column * cell, y: y + 30, width: cell, height: above });
     set(text, { transform: `translate(${start.x + (column + 0.5) * cell + 4.5} ${start.y - 6}) rotate(-90)` });
   });
-  drawCells(map, weights, start, cell, rows, columns);
-  return { width: Math.max(right, all.x + all.width + 1), height: Math.max(low, all.y + all.height + 1) };
+  drawCells(map, weightsOf(), start, cell, rows, words);
+  return [x + width + 1, y + height + 1];
 }
 
 function drawWords(svg, tokens, canWalk = false) {
@@ -383,6 +373,14 @@ function drawCells(map, weights, { x, y }, cell, rows, columns) {
     .map((row) => `M${x} ${y + row * cell}h${width}`)
     .concat([...columns.keys()].slice(1).map((column) => `M${x + column * cell} ${y}v${height}`));
   add(map, "path", { class: "grid", d: lines.join("") });
+  weights.forEach((numbers, row) =>
+    numbers.forEach((weight, column) => {
+      if (cell < WRITTEN.cell || weight < WRITTEN.from) return;
+      const middle = { x: x + (column + 0.5) * cell, y: y + (row + 0.5) * cell + 4 },
+        kind = weight > 0.68 ? "weight strong" : "weight";
+      add(map, "text", { ...middle, class: kind }, format(weight).replace(/^0|\.00$/g, ""));
+    }),
+  );
   add(map, "rect", { ...place, class: "edge" });
   const shade = add(map, "path", { class: "shade", "fill-rule": "evenodd" }),
     mark = add(map, "rect", { class: "at" });

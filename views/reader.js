@@ -153,7 +153,7 @@ export function keep() {
   else remember(now);
 }
 
-// Another part of a pair, and whole words, are other tokens: what was open is closed.
+// Another part of a pair, and whole words, are other tokens.
 function change() {
   record.forget?.();
   record.draw();

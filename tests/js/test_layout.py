@@ -1,4 +1,4 @@
-"""Where words are and what ribbons are drawn, in node: widths are weights, edges touch, and nothing hangs in mid-air."""
+"""Where words and ribbons are, in node: widths are weights, edges touch, and nothing hangs in mid-air."""
 
 import re
 
@@ -12,7 +12,7 @@ from views.page import FOLDER as VIEWS
 
 def edges(path: str) -> tuple[float, float, float, float]:
     """Return the top and the height of a band at its beginning and its end."""
-    x, y, _, _, _, _, _, b, low, *_, high = map(float, re.findall(r"-?\d+(?:\.\d+)?(?:e-\d+)?", path))
+    _, y, _, _, _, _, _, b, low, *_, high = map(float, re.findall(r"-?\d+(?:\.\d+)?(?:e-\d+)?", path))
     return y, high - y, b, low
 
 
@@ -72,3 +72,66 @@ def test_the_ribbons_of_a_sentence_are_as_wide_as_the_weights(token):
         assert starts[at] == pytest.approx(low)
         low += paths[at]["breadth"]
     assert low == pytest.approx(place["from"] + 24)
+
+
+def test_the_lanes_of_a_path_are_as_wide_as_roots_and_shares_as_they_are():
+    """Lanes do not overlap, and what a word gives and gets fills its lane in each layer."""
+    generator = torch.Generator().manual_seed(0)
+    split = torch.rand(3, 4, 4, generator=generator).softmax(dim=-1)
+    shares = [torch.tensor([0.0, 0, 1, 0])]
+    for layer in split.flip(0):
+        shares.insert(0, shares[0] @ layer)
+    given = {"shares": torch.stack(shares).tolist(), "split": split.tolist(), "width": 860}
+    flows = """((place) => ({ place, lanes: lanesOf(place), flows: flowsOf(given.shares, (layer, i, j) =>
+      given.shares[layer + 1][i] * given.split[layer][i][j], given.shares.map((row) => row.map(() => 1)), place) }))"""
+    module = FOLDER / "path_layout.js"
+    for is_from in (True, False):
+        found = run(f"{flows}(placeLanes(given.shares, {str(is_from).lower()}, given.width))", given, module)
+        place, scale = found["place"], found["place"]["scale"]
+        drawn = torch.stack(shares) if is_from else torch.stack(shares).sqrt()
+        for i, (lane, middle) in enumerate(zip(found["lanes"], place["middle"], strict=True)):
+            ends = [edges(part) for part in lane.split("M")[1:]]
+            assert [end[1] for end in ends] == pytest.approx((drawn[:-1, i] * scale).tolist(), abs=1e-3)
+            assert [end[3] for end in ends] == pytest.approx((drawn[1:, i] * scale).tolist(), abs=1e-3)
+            assert all(y + high / 2 == pytest.approx(middle, abs=1e-3) for y, high, *_ in ends)
+        gaps = torch.tensor(place["middle"]).diff()
+        assert bool((gaps >= (drawn.amax(0)[1:] + drawn.amax(0)[:-1]) * scale / 2).all())
+        if not is_from:
+            continue
+        for layer in range(3):
+            for i in range(4):
+                bands = [edges(one["d"]) for one in found["flows"] if (one["layer"], one["i"]) == (layer, i)]
+                if all(one["faint"] is None for one in found["flows"] if (one["layer"], one["i"]) == (layer, i)):
+                    assert sum(band[3] for band in bands) == pytest.approx(float(shares[layer + 1][i]) * scale, abs=0.6)
+
+
+def test_what_a_head_looks_at_is_its_largest_share():
+    """Of random heads of each kind: the kind, its share, and the column."""
+    pair, generator = 13, torch.Generator().manual_seed(0)
+    haze = torch.rand(pair, pair, generator=generator).softmax(dim=-1)
+    heads = {"itself": torch.eye(pair), "before": torch.eye(pair).roll(-1, 1), "after": torch.eye(pair).roll(1, 1)}
+    heads |= {"word": torch.zeros(pair, pair).index_fill(1, torch.tensor([3]), 1), "spread": torch.zeros(pair, pair)}
+    heads["mark"] = torch.zeros(pair, pair).index_fill(1, torch.tensor([0]), 1)
+    marks = [at in (0, 4, 12) for at in range(pair)]
+    for name, sharp in heads.items():
+        weights = 0.6 * sharp + 0.4 * haze if name != "spread" else haze
+        given = {"weights": weights.tolist(), "marks": marks}
+        found = run("kindOf(given.weights, given.marks, true)", given, VIEWS / "squares.js")
+        assert found["name"] == name
+        others = [at for at in range(pair) if at != found.get("column")]
+        column = float(weights[others, found["column"]].mean()) if "column" in found else None
+        wanted = column if column is not None else float(weights.diagonal(found["step"]).mean())
+        assert found["share"] == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("room", [300, 382, 852, 1400])
+@pytest.mark.parametrize("columns", [4, 13, 40])
+def test_the_enlarged_head_is_beside_or_below_the_squares(room, columns):
+    given = {"sizes": {"layers": 6, "heads": 12}, "detail": {"columns": columns, "beside": 90}, "room": room}
+    place = run("placeHeads(given.sizes, given.detail, given.room)", given, VIEWS / "squares.js")
+    squares = 38 + 12 * place["pitch"]
+    assert place["pitch"] >= 24
+    assert place["cell"] >= 15
+    assert place["x"] + place["width"] <= max(room, 90 + 15 * columns + 12)
+    assert place["isBeside"] == (38 + 12 * 24 + 24 + 90 + 20 * columns + 12 <= room)
+    assert place["x"] == (squares + 24 if place["isBeside"] else 0)
