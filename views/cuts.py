@@ -12,11 +12,12 @@ MOST = 64  # tokens; there are L·A·S² links
 CHUNK = 2048  # links that are left out at a time
 
 
-def measure_cuts(model: nn.Module, tokenizer: Callable, texts: Sequence[str]) -> Tensor:
+def measure_cuts(model: nn.Module, tokenizer: Callable, texts: Sequence[str], last_of: int | None = None) -> Tensor:
     """Return how far the asking token's vector turns after its layer without one link, (2, L, A, S, S), in degrees.
 
     [0] leaves the link out, [1] also shares its weight among the head's other links; nan where there is nothing to
-    share, at a weight of 1. The layer's own code computes the rest. ValueError for a text of more than 64 tokens and
+    share, at a weight of 1. With `last_of`, only the links of this token are left out, and its last vector is compared;
+    all other links are nan. The layers' own code computes the rest. ValueError for a text of more than 64 tokens and
     for a model of which this cannot be measured.
     """
     read = require_tokens("sentence_a", tokenize_for_view(model, tokenizer, texts[0], texts[1] if texts[1:] else None))
@@ -27,9 +28,11 @@ def measure_cuts(model: nn.Module, tokenizer: Callable, texts: Sequence[str]) ->
         try:
             layers = read_layers(model, inputs)
             blocks = blocks_around(model, layers.outputs, len(layers.weights))
-            states = hidden_states(model, inputs)[:-1, 0]  # (L, S, H), which enter the layers
-            parts = zip(blocks, layers.outputs, states, layers.weights, layers.values, strict=True)
-            return torch.stack([turns_in_layer(*part) for part in parts], dim=1)
+            states = hidden_states(model, inputs)[:, 0]  # (L + 1, S, H), which enter the layers, and the last
+            parts = zip(layers.outputs, layers.weights, layers.values, strict=True)
+            return torch.stack(
+                [turns_in_layer(blocks[at:], *part, states[at:], last_of) for at, part in enumerate(parts)], dim=1
+            )
         except NotPlainSoftmax as reason:
             raise ValueError(f"cuts=True cannot be measured in this model, since {reason}: leave it out") from None
 
@@ -44,22 +47,44 @@ def blocks_around(model: nn.Module, outputs: Sequence[nn.Module], L: int) -> nn.
     raise NotPlainSoftmax("it has no list of layers, each with a linear layer after attention")
 
 
-def turns_in_layer(block: nn.Module, output: nn.Module, states: Tensor, weights: Tensor, values: Tensor) -> Tensor:
-    """Return the turns (2, A, S, S) of one layer, from the vectors that enter it and its heads' weights and values."""
+def turns_in_layer(
+    blocks: nn.ModuleList, output: nn.Module, weights: Tensor, values: Tensor, states: Tensor, last_of: int | None
+) -> Tensor:
+    """Return the turns (2, A, S, S) of the first of these layers, from its heads' weights and values.
+
+    `states` are the vectors that enter the layers, and the last ones.
+    """
     A, S, D = values.shape
-    context = (weights @ values).transpose(0, 1)  # (S, A, D)
-    whole = run_block(block, output, states, context.reshape(S, A * D))
-    turns = torch.empty(2, A, S, S)
+    askers = torch.arange(S) if last_of is None else torch.tensor([last_of])
+    context = (weights @ values).transpose(0, 1)[askers]  # (askers, A, D)
+
+    def turned(asking: Tensor, context: Tensor) -> Tensor:
+        """Return the vectors (N, H) of these askers, if the heads return `context` (N, A·D)."""
+        vectors = run_block(blocks[0], output, states[0, asking], context)
+        return vectors if last_of is None else go_on(blocks[1:], states[1], last_of, vectors)
+
+    whole = turned(askers, context.reshape(-1, A * D))
+    turns = torch.full((2, A, S, S), torch.nan)
     for head in range(A):
-        left = context[:, head, None] - weights[head, ..., None] * values[head]  # (S, S, D)
-        for cut, own in enumerate((left, left / (1 - weights[head, ..., None]))):
-            changed = context[:, None].repeat(1, S, 1, 1)  # (S, S, A, D)
-            changed[:, :, head] = own
-            asking = torch.arange(S).repeat_interleave(S)
-            rows = zip(asking.split(CHUNK), changed.view(S * S, A * D).split(CHUNK), strict=True)
-            cuts = torch.cat([run_block(block, output, states[some], part) for some, part in rows])
-            turns[cut, head] = angle(cuts, whole[asking]).view(S, S)
+        own = weights[head, askers, :, None]  # (askers, S, 1)
+        left = context[:, head, None] - own * values[head]  # (askers, S, D)
+        for cut, instead in enumerate((left, left / (1 - own))):
+            changed = context[:, None].repeat(1, S, 1, 1)  # (askers, S, A, D)
+            changed[:, :, head] = instead
+            rows = zip(askers.repeat_interleave(S).split(CHUNK), changed.view(-1, A * D).split(CHUNK), strict=True)
+            cuts = torch.cat([turned(*part) for part in rows])
+            turns[cut, head, askers] = angle(cuts, whole.repeat_interleave(S, dim=0)).view(-1, S)
     return turns
+
+
+def go_on(blocks: nn.ModuleList, states: Tensor, token: int, vectors: Tensor) -> Tensor:
+    """Return a token's last vectors (N, H), if these vectors of it (N, H) enter the layers in place of its own."""
+    texts = states.repeat(len(vectors), 1, 1)  # (N, S, H)
+    texts[:, token] = vectors
+    for block in blocks:
+        result = block(texts.to(next(block.parameters())))
+        texts = (result if isinstance(result, Tensor) else result[0]).float().cpu()
+    return texts[:, token]
 
 
 def run_block(block: nn.Module, output: nn.Module, states: Tensor, context: Tensor) -> Tensor:

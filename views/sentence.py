@@ -38,7 +38,7 @@ def sentence_view(
     head: int | str | None = None,
     other: str | Sequence[str] | nn.Module | tuple | None = None,
     labels: Sequence[str] | None = None,
-    cuts: bool = False,
+    cuts: bool | str = False,
     html_action: str | None = None,
     **options: Unpack[ViewArguments],
 ) -> View | None:
@@ -63,13 +63,13 @@ def sentence_view(
         labels: names of the two sides.
         cuts: measure how far the token's vector turns after each layer without each link, for 16 tokens in about five
             seconds, and fill each ribbon by that angle: the link left out or, by a switch, its weight shared among the
-            others. It needs a model, and one text of at most 64 tokens.
+            others. It needs a model, and one text of at most 64 tokens. "last" measures the last vector, of the first
+            token alone, in about ten seconds.
         html_action, options: as for `head_view`.
     """
     call = read_call("sentence_view", (model, tokenizer, sentence_a, sentence_b), **options)
     compared_calls = exchange(call, other)
     sentences = read_sentences([call, *compared_calls])
-    turns = measure_turns(call, other) if cuts else None
     first, is_list = sentences[0], isinstance(other, list) or (isinstance(other, tuple) and len(sentences) > 2)
     L, A, S, _ = first.weights.shape
     check_page_size(torch.empty(len(sentences), L, A, S, S, device="meta"))
@@ -77,8 +77,11 @@ def sentence_view(
     mode = "words" if call.whole else "pieces"
     compared = compare(sentences, drawn[mode]) if len(sentences) > 1 and not is_list else None
     start = find_start(first, compared, drawn[mode], token, layer, head)
+    last_of = index_of_token(token, first.tokens) if cuts == "last" else None
+    turns = measure_turns(call, other, last_of) if cuts else None
     cut = None if turns is None or mode == "words" or start["head"] == A else turns[:, first.layers]
-    title, labels = title_of(sentences, compared, drawn[mode], start, cut), check_labels(labels, sentences)
+    title = title_of(sentences, compared, drawn[mode], start, cut, whose="the last vector of " * (cuts == "last"))
+    labels = check_labels(labels, sentences)
     details = describe(first.name, L, A, [first.tokens])
     view = make_figure(
         "sentence_view",
@@ -90,6 +93,7 @@ def sentence_view(
             "heads": A,
             "layers": first.layers,
             "turns": None if turns is None else pack_turns(turns[:, first.layers]),
+            "last": cuts == "last",
             "first": start | {"mode": mode, "both": compared is not None} | ({} if turns is None else {"cut": 0}),
             "models": have_same_words(sentences),
         },
@@ -112,12 +116,12 @@ def pack_weights(weights: Tensor) -> str | dict[str, str]:
     return {"small": small, "large": pack(weights[steps == LARGE], "<f2")}
 
 
-def measure_turns(call: Call, other) -> Tensor:
+def measure_turns(call: Call, other, last_of: int | None) -> Tensor:
     """Return the turns (2, L, A, S, S) of `measure_cuts`; ValueError unless they are those of one text in a model."""
     if call.model is None or other is not None:
         what = "attentions hold no vectors" if call.model is None else "it draws one text"
         raise ValueError(f"cuts=True measures a model on one text, but {what}: leave out cuts, or pass model and text")
-    return measure_cuts(call.model, call.tokenizer, call.texts)
+    return measure_cuts(call.model, call.tokenizer, call.texts, last_of)
 
 
 def pack_turns(turns: Tensor) -> str:
@@ -314,6 +318,7 @@ def title_of(
     drawn: Columns,
     start: dict,
     turns: Tensor | None = None,
+    whose: str = "",
 ) -> str:
     """Return the title of a view, which the page changes with the reader's choices; `turns` are drawn in pieces."""
     token, layer, head = start["token"], start["layer"], start["head"]
@@ -327,7 +332,7 @@ def title_of(
         if turns is None:
             return f"{quoted(names[token])} looks most at {goal}"
         turn = turns[0, layer, head, drawn.ids[0].index(token), drawn.ids[0].index(most)]
-        return f"Without its link to {goal} ({row[most]:.2f}), {quoted(names[token])} turns by {turn:.1f}°"
+        return f"Without its link to {goal} ({row[most]:.2f}), {whose}{quoted(names[token])} turns by {turn:.1f}°"
     if token not in drawn.ids[1]:
         return f"{quoted(names[token])} is in one text only"
     first, second = (drawn_weights(weights, layer, head)[token] for weights in compared)

@@ -298,3 +298,34 @@ def test_each_cut_is_drawn_as_it_was_measured(page, tmp_path, encoder, tokenizer
     page.get_by_label("no", exact=True).check()
     expect(title).to_contain_text("looks most at")
     assert page.heard == []
+
+
+def test_the_last_vector_of_one_word_is_named(page, tmp_path, encoder, tokenizer):
+    text = "It was too tired."
+    view = sentence_view(encoder, tokenizer, text, token="it", layer=4, head=5, cuts="last")
+    open_figure(page, view, tmp_path)
+    turns, weights = measure_cuts(encoder, tokenizer, (text,), 1), encoder(**tokenizer(text), output_attentions=True)
+    most = int(weights.attentions[4][0, 5, 1].argmax())
+    assert view.summary.startswith(page.locator("h1").text_content())
+    for cut, name in enumerate(["link left out", "left out, its weight shared"]):
+        page.get_by_label(name, exact=True).check()
+        expect(page.locator("h1")).to_contain_text(f"the last vector of “it” turns by {turns[cut, 4, 5, 1, most]:.1f}°")
+        expect(page.locator("#say")).to_contain_text("how far the last vector of “it” turns")
+    page.locator(".word").nth(2).click()  # of which nothing was measured
+    expect(page.locator("h1")).to_contain_text("“was” looks most at")
+
+
+def test_what_a_text_gives_is_written_and_its_ribbons_fold_to_the_other_side(timed, tmp_path):
+    """On the way from the second text alone to both, each number is one of a text, and no ribbon has another width."""
+    open_figure(timed, FIGURES["sentence_view"].make(NAMES), tmp_path)
+    timed.clock.pause_at(timed.evaluate("Date.now() / 1000 + 1"))
+    both = timed.get_by_role("radio", name="both in one picture")
+    timed.get_by_role("radio", name="again", exact=True).check()
+    timed.clock.run_for(600)
+    other = ribbon_widths(timed)
+    both.check()
+    timed.clock.run_for(100)
+    assert close(ribbon_widths(timed, ".ribbon.below"), other)
+    above, below = (texts_of(timed, kind) for kind in (".word .number", ".word .more"))
+    timed.clock.run_for(600)
+    assert (above, below) == (texts_of(timed, ".word .number"), texts_of(timed, ".word .more"))

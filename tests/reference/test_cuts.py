@@ -47,6 +47,29 @@ def test_a_cut_is_what_the_layer_makes_of_the_other_links():
             torch.testing.assert_close(turns[cut, 1, head, asking, asked], turn, rtol=0, atol=1e-3)
 
 
+def test_a_last_vector_is_what_the_other_layers_make_of_a_cut():
+    """The token's vector after its layer is replaced in a run of the model; of other tokens nothing is said."""
+    encoder, tokenizer = shaken(TransformerEncoder(BertConfig(**TINY))), tiny_tokenizer()
+    turns = measure_cuts(encoder, tokenizer, TEXTS, 3)
+    assert turns[:, :, :, [0, 1, 2, 4]].isnan().all()
+    inputs = tokenizer(*TEXTS)
+    output = encoder(**inputs, output_attentions=True, output_hidden_states=True)
+    first, states = encoder.layers[0], output.hidden_states[0]
+    value = first.attention.project(states)[2]
+    for head, asked in [(0, 1), (2, 3)]:
+        weights = output.attentions[0].detach().clone()
+        weights[0, head, 3, asked] = 0
+        attended = first.attention.output((weights @ value).transpose(1, 2).flatten(2))
+        between = first.attention_norm(states + attended)
+        without = first.feed_forward_norm(between + first.feed_forward(between))
+        changed = output.hidden_states[1].clone()
+        changed[0, 3] = without[0, 3]
+        for layer in encoder.layers[1:]:
+            changed = layer(changed)
+        turn = angle(changed[0, 3], output.last_hidden_state[0, 3])
+        torch.testing.assert_close(turns[0, 0, head, 3, asked], turn, rtol=0, atol=1e-3)
+
+
 def test_official_and_half_precision_encoders_turn_alike(official_tokenizer):
     official, ours = official_and_ours(BertModel, TransformerEncoder)
     turns = measure_cuts(ours, tiny_tokenizer(), TEXTS)

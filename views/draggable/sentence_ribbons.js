@@ -100,17 +100,22 @@ export function measure() {
   };
 }
 
-// Draw ribbons from a place on the line or in the column, and shares as bars and numbers.
-// `turned` are the degrees that fill the ribbons, if they do.
-export function put(token, from, shares, others, theirs, turned = null) {
-  const { words, ribbons, cores, outlines, parts, tags, place } = drawing,
+// Draw ribbons from a place on the line or in the column, and shares as bars, on their way to the `goal`, whose numbers
+// are written. `fold` goes from −1 to 1 where the ribbons of the newer side come from the other one; `turned` are the
+// degrees that fill the ribbons, if they do.
+export function put(token, from, moving, goal, fold, theirs, turned = null) {
+  const [shares, others] = moving,
+    { words, ribbons, cores, outlines, parts, tags, place } = drawing,
     { at, rise, order, low } = place,
     two = state.both,
-    edges = [rise + 4, low];
+    edges = [rise + 4, low],
+    newer = two ? 1 : 0;
   const high = two || turned || !place.row ? rise - 0.4 * place.whole : rise;
   const trace = (each, side) =>
     ribbonPaths(each, token, { ...place, from, high }, (along, up) => {
-      const across = edges[side] + (side ? up : -up);
+      const turn = side === newer ? fold : 1,
+        edge = edges[side] + ((1 - turn) / 2) * (edges[1 - side] - edges[side]);
+      const across = edge + turn * (side ? up : -up);
       return place.row ? `${along} ${across}` : `${across} ${along}`;
     });
   [shares, others].forEach((each, side) => {
@@ -130,12 +135,12 @@ export function put(token, from, shares, others, theirs, turned = null) {
     element.style.display = two ? "none" : "";
   });
   const taken = [],
-    most = (i) => Math.max(shares[i], others[i]);
+    most = (i) => Math.max(goal[0][i], goal[1][i]);
   for (const i of shares.map((_, i) => i).sort((a, b) => most(b) - most(a))) {
     const { number, more } = words[i],
       room = !place.row || taken.every((other) => Math.abs(other - at[i]) > 34);
-    number.textContent = format(shares[i]);
-    more.textContent = two ? format(others[i]) : turned ? degrees(turnsOf()[drawing.slots[i][0]]) : "";
+    number.textContent = format(goal[0][i]);
+    more.textContent = two ? format(goal[1][i]) : turned ? degrees(turnsOf()[drawing.slots[i][0]]) : "";
     if (place.row) putOnLine(i);
     else if (two) putBetween(i);
     else putInColumn(i, shares[i]);
@@ -145,7 +150,7 @@ export function put(token, from, shares, others, theirs, turned = null) {
       element.style.visibility = isShown ? "" : "hidden";
     });
   }
-  if (!two) putBars(order, shares);
+  if (!two) putBars(order, shares, goal[0]);
 }
 
 // A word on the line, with its numbers below it or, of two texts, above and below it.
@@ -201,14 +206,14 @@ function putBetween(i) {
 }
 
 // One line of 1, divided into the shares; in a column, a bar for each.
-function putBars(order, shares) {
+function putBars(order, shares, goal) {
   const { words, parts, tags, place } = drawing,
     { rise, width, at } = place;
   let left = 0;
   for (const i of order) {
     const name = words[i].name.textContent,
       share = shares[i];
-    (place.row ? [`${name} ${format(share)}`, name, ""] : [""]).find((text) => {
+    (place.row ? [`${name} ${format(goal[i])}`, name, ""] : [""]).find((text) => {
       // the longest that fits
       tags[i].textContent = text;
       return !text || tags[i].getComputedTextLength() <= width * share - 10;

@@ -47,8 +47,8 @@ export function row(text, { layer, head, token } = state, all = rows) {
 // By how many degrees the chosen token's vector turns without its link to each column; null if that is not drawn.
 export function turnsOf({ layer, head, token, cut } = state) {
   if (cut === null || !turns.length || state.mode !== "pieces" || layer >= L || head >= heads) return null;
-  const at = idsOf(0).indexOf(token);
-  return turns[cut][(layer * heads + head) * sizes[0] + at];
+  const row = turns[cut][(layer * heads + head) * sizes[0] + idsOf(0).indexOf(token)];
+  return data.last && row.every(Number.isNaN) ? null : row; // of last vectors, one token's were measured
 }
 export const degrees = (turn) => (Number.isFinite(turn) ? `${format(turn, 1)}\u00b0` : "\u2013");
 
@@ -118,9 +118,10 @@ export function title() {
       goal = most === token ? "itself" : quoted(names[most]);
     if (!turned && isEven(one)) return `${asker} looks at all tokens alike`;
     if (!turned) return `${asker} looks most at ${goal}`;
-    const link = `its link to ${goal} (${format(one[most])})`;
+    const link = `its link to ${goal} (${format(one[most])})`,
+      whose = data.last ? `the last vector of ${asker}` : asker;
     if (Number.isNaN(turned[most])) return `${asker} gives all to ${goal}: nothing else can share that`;
-    return `${state.cut ? `With ${link} shared among the others` : `Without ${link}`}, ${asker} turns by ${degrees(turned[most])}`;
+    return `${state.cut ? `With ${link} shared among the others` : `Without ${link}`}, ${whose} turns by ${degrees(turned[most])}`;
   }
   if (!isInBoth()) return `${asker} is in one text only`;
   if (isSame(one, other)) return `${asker} gives the same in both`;
@@ -163,8 +164,8 @@ function cutInWords(token, shares, names) {
     [left, shared] = CUTS.map((_, cut) => degrees(turnsOf({ ...state, cut })[drawing.slots[at][0]])),
     goal = at === token ? "itself" : quoted(names[at]);
   return (
-    `Outline: the weight. Filling: how far the vector of ${quoted(names[token])} turns after this layer without this one ` +
-    `link; a ribbon of weight 1 is full at ${FULL}\u00b0. The link to ${goal} left out: ${left}; its weight shared ` +
+    `Outline: the weight. Filling: how far the ${data.last ? "last vector" : "vector after this layer"} of ` +
+    `${quoted(names[token])} turns without this one link; a ribbon of weight 1 is full at ${FULL}\u00b0. The link to ${goal} left out: ${left}; its weight shared ` +
     `among the others: ${shared}.`
   );
 }

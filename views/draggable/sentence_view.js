@@ -3,7 +3,7 @@
 
 import { clamp, format, quoted, unpack } from "../numbers.js";
 import { add, by, onArrows, set } from "../elements.js";
-import { choice, data, explain, figure, glide, keepChoices, nameShown, redraw, say, tick } from "./figure.js";
+import { choice, data, explain, figure, glide, keepChoices, nameShown, redraw, say, shownBy, tick } from "./figure.js";
 import { headMap } from "./head_map.js";
 import {
   best,
@@ -70,6 +70,7 @@ if (data.turns) {
 const sides = add(figure, "p", { class: "sides" });
 const svg = add(figure, "svg", { class: "sentence", role: "radiogroup", "aria-label": "the token that looks" });
 let isAlone = false; // others are drawn without outlines
+let was = state; // what was drawn before
 let own = null; // the view's own rows, once the page around it has sent others
 
 function build() {
@@ -179,21 +180,33 @@ function draw() {
   );
   sides.lastChild?.classList.add("second");
   svg.after(...(place.row ? sides.querySelectorAll(".second") : [])); // each label on its own side
-  const goal = [place.at[token], ...shares, ...others, ...filled.map((turn) => turn || 0), ...given],
+  const goal = [place.at[token], 1, ...shares, ...others, ...filled.map((turn) => turn || 0), ...given],
     S = slots.length,
     across = heads + 1;
   glide(
     svg,
     goal,
-    ([from, ...numbers]) => {
-      put(token, from, numbers.slice(0, S), numbers.slice(S, 2 * S), theirs, turned && numbers.slice(2 * S, 3 * S));
+    ([from, fold, ...numbers]) => {
+      const moving = [numbers.slice(0, S), numbers.slice(S, 2 * S)];
+      put(token, from, moving, [shares, others], fold, theirs, turned && numbers.slice(2 * S, 3 * S));
       heatmap.paint(heatmap.cells.map((_, at) => numbers.slice(3 * S + at * across, 3 * S + (at + 1) * across)));
     },
-    isNew ? null : undefined,
+    isNew ? null : folded(shownBy.get(svg), S),
   );
+  was = { ...state };
   const isReplaced = theirs.some((outline) => outline);
   say(sentence(token, shares, others, names, second) + (isReplaced ? " Dashed: the weights of the model itself." : ""));
   document.querySelector("h1").textContent = title();
+}
+
+// Where a text changes its side, its ribbons begin on the one where they were, and fold over.
+function folded(from, S) {
+  const single = state.both ? was : state;
+  if (!from || state.both === was.both || !single.text) return from;
+  const [place, , ...numbers] = from,
+    none = Array(S).fill(0),
+    sides = state.both ? [none, numbers.slice(0, S)] : [numbers.slice(S, 2 * S), none];
+  return [place, -1, ...sides.flat(), ...numbers.slice(2 * S)];
 }
 
 // The view's own shares of a text, if others are drawn in their place.
