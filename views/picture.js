@@ -75,7 +75,17 @@ function copyBoxes(element, parent, { x, y }) {
       stroke: edge ? style.borderBottomColor : "none",
     });
   }
+  if (style.backgroundImage.startsWith("repeating"))
+    for (let right = 0; right <= at.width - at.height; right += 10) {
+      const d = `M${at.x + right} ${at.y + at.height}l${at.height} ${-at.height}`; // hatching
+      add(parent, "path", { d, stroke: style.borderBottomColor, "stroke-width": 2 });
+    }
   const letters = { fill: style.color, "font-size": style.fontSize, "font-weight": style.fontWeight };
+  if (element.matches("fieldset")) {
+    // what was chosen stands beside its name, wherever its button is
+    const text = `${element.querySelector("legend").textContent} ${element.querySelector(":checked").value}`;
+    return add(parent, "text", { ...letters, x: at.x, y: at.y + 20 }, text);
+  }
   const [chosen] = style.boxShadow.match(/(rgb|color)[^)]*\)(?!.*(rgb|color))/) ?? [];
   if (chosen) add(parent, "rect", { ...at, rx: 5, fill: "none", stroke: chosen, "stroke-width": 3 });
   if (isInput) {

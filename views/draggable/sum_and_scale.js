@@ -78,7 +78,8 @@ const shape = (kind, more) => add(svg, "path", { class: kind, ...more }),
 const COLOURS = [100, 60, 28].map((share) => `color-mix(in srgb, var(--key) ${share}%, var(--ground, var(--paper)))`);
 const bars = COLOURS.map((fill) => shape("part", { fill })),
   normal = shape("normal", { fill: "currentColor" });
-const zero = shape("zero"),
+const links = shape("link"),
+  zero = shape("zero"),
   mean = shape("mean"),
   ticks = shape("sum");
 const lines = ["", "word", "position", "type", "sum", "LayerNorm"].map((title, i) => {
@@ -109,33 +110,37 @@ function picture([phase, limit, ...flat]) {
     bar = (x, from, to, across = wide) => `M${x} ${-from}h${across}V${-to}h${-across}z`;
   const shapes = bars.map(() => "");
   let normed = "",
-    tops = "";
+    tops = "",
+    steps = "";
   total.forEach((number, i) => {
     let level = 0;
     parts.forEach((part, k) => {
       const x = i + (size > 16 ? 0 : 0.08 + k * 0.28),
         next = level + part[i];
       shapes[k] += bar(x, at(level, i), at(next, i));
+      steps += size > 16 ? "" : `M${x} ${-at(next, i)}h${k < 2 ? 0.56 : 0.28}`; // from a part to the next
       level = next;
     });
     normed += bar(i + (size > 16 ? 0 : 0.08), 0, at(number, i), size > 16 ? 1 : 0.84);
     tops += `M${i + (size > 16 ? 0 : 0.04)} ${-at(number, i)}h${size > 16 ? 1 : 0.92}`;
   });
   bars.forEach((path, k) => set(path, { d: shapes[k], opacity: 1 - grow }));
+  set(links, { d: steps, opacity: 1 - grow });
   figure.classList.toggle("normed", grow > 0);
   set(normal, { d: normed, opacity: 0.4 * grow });
   set(ticks, { d: tops, opacity: size > 16 ? 1 - grow : 1 });
   set(zero, { d: `M0 ${-(1 - grow) * at(0)}H${size}` });
   // The mean and the band of one std belong to LayerNorm: the sum alone comes first.
-  const visibility = phase === 0 || (grow === 1 && state.trained) ? "hidden" : "visible";
+  const isPlain = phase > 0 && !(grow === 1 && state.trained),
+    visibility = isPlain ? "visible" : "hidden";
   set(mean, { d: `M0 ${-at(middle)}H${size}`, visibility });
   const [low, high] = [-1, 1].map((sign) => at(middle + sign * root));
   set(band, { d: `M0 ${-low}V${-high}H${size}V${-low}z`, visibility });
-  label(phase, limit, at(0));
+  label(phase, limit, at(0), isPlain);
 }
 const NORMAL = 3.2; // of the normalised numbers, as high as the picture: grows with them
 
-function label(phase, limit, base) {
+function label(phase, limit, base, isPlain) {
   scale.replaceChildren();
   const put = (text, height, kind = "") =>
     add(scale, "span", { class: kind, style: `top: ${130 - 130 * height}px` }, text);
@@ -144,7 +149,7 @@ function label(phase, limit, base) {
   if (phase > 0 && !done) return;
   put(top, 0.93);
   put(`\u2212${top}`, -0.93);
-  if (done) for (const one of [1, -1]) put(format(one, 0), one / NORMAL, "about");
+  if (done && isPlain) for (const one of [1, -1]) put(format(one, 0), one / NORMAL, "about");
   put("0", done ? 0 : base);
 }
 
@@ -186,7 +191,7 @@ function draw(news = "") {
   const [mean, std] = state.norm ? moments : [middle, deviation];
   say(
     `${news || `“${names[state.name]}” at position ${state.at}: three vectors are added. `}` +
-      `${state.norm ? `${whole}: now the mean is` : "Their sum (black) has the mean"} ${format(mean, 3)} and the standard ` +
+      `${state.norm ? `${whole}: now the mean is` : "Their sum (the line) has the mean"} ${format(mean, 3)} and the standard ` +
       `deviation (std) ${format(std, 3)}.`,
   );
 }
