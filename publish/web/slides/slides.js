@@ -2,7 +2,8 @@
 // and pass unused keys from views to the deck.
 
 const SLIDE = { width: 1280, height: 720 };
-const SIZES = ["44px", "36px"]; // of text where there is room; slides.css has the smallest, and the size of code
+const SIZES = [44, 36]; // of text where there is room, with code of the next size; slides.css has the smallest
+const CODE = { 44: 36, 36: 30 };
 
 const leaves = () => [...document.querySelectorAll(".slides section")].filter((s) => !s.querySelector("section"));
 
@@ -69,11 +70,15 @@ function fit(slide) {
     Object.assign(one.style, { maxWidth: "", maxHeight: "", marginBottom: "", transform: "" });
   const broken = () => [...slide.querySelectorAll("pre")].some((code) => code.scrollWidth > code.clientWidth);
   slide.classList.add("fitting");
-  slide.style.fontSize =
-    SIZES.find((size) => {
-      slide.style.fontSize = size;
-      return !pictures.length && !broken() && slide.scrollHeight <= SLIDE.height;
-    }) ?? "";
+  const take = (text) => {
+    slide.style.setProperty("--text", text ? `${text}px` : "");
+    slide.style.setProperty("--code", text ? `${CODE[text]}px` : "");
+  };
+  const fits = SIZES.some((size) => {
+    take(size);
+    return !pictures.length && !broken() && slide.scrollHeight <= SLIDE.height;
+  });
+  if (!fits) take();
   slide.classList.remove("fitting");
   const over = (slide.scrollHeight - SLIDE.height) / pictures.length,
     room = pictures[0]?.offsetHeight - over;
