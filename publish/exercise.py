@@ -8,6 +8,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from publish.browser import open_browser
 from publish.notebooks import ROOT, run
+from utils.support.colours import LIGHT
 
 PICTURE = ROOT / "notebooks" / "images" / "exercise.png"
 ANSWER = """\
@@ -17,6 +18,15 @@ def softmax(scores):
 
 
 check("3.4", softmax)"""
+WRONG = 2  # the line of it that the hint is about
+MARK = """(code, wrong) => {
+  const lines = code.innerHTML.split("\\n");
+  lines[wrong] = `<u>${lines[wrong]}</u>`;
+  code.innerHTML = lines.join("\\n");
+}"""
+STYLE = f"""pre {{ white-space: pre-wrap; word-break: normal !important }}
+u {{ text-decoration: underline wavy {LIGHT["mark"]}; text-underline-offset: 4px }}
+.jp-OutputArea-output pre {{ border-left: 4px solid {LIGHT["mark"]}; padding-left: 8px !important }}"""
 
 
 def main() -> None:
@@ -30,7 +40,8 @@ def main() -> None:
         file.write_text(page, "utf-8")
         shown = browser.new_page(viewport={"width": 620, "height": 400}, device_scale_factor=2)
         shown.goto(file.as_uri())
-        shown.add_style_tag(content="pre { white-space: pre-wrap; word-break: normal !important }")
+        shown.add_style_tag(content=STYLE)
+        shown.locator(".highlight pre").first.evaluate(MARK, WRONG)
         shown.locator(".jp-CodeCell").screenshot(path=PICTURE)
     print(f"{PICTURE.relative_to(ROOT)}: {PICTURE.stat().st_size / 1e3:.0f} kB")
 
