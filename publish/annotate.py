@@ -14,15 +14,14 @@ PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “hi
 HEAD = """hover: [data-token=L8] | 0 -23: #filter | -24 0: [data-token=L8] .room | 30 0: [data-token=R0] .number
 | 0 0: .chosen .ribbon >> nth=1 | -16 0: [data-token=R3] .node | 0 22: .heads .cell >> nth=30
 | 0 22: .heads .last >> nth=6"""
-# Smaller squares leave room for the enlarged head to their right, so that its letters are large enough on a slide.
-MODEL = """run: SIDE.most = 44, CELL.most = 20 | click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
+MODEL = """click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
 | 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
 | -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 104 0: g.detail .token >> nth=8"""
 NEURON = """0 -23: #layer | 78 0: #query | -60 0: .sums .query >> nth=0 | -88 0: .sums .number >> nth=3
 | 0 -16: .block.marked >> nth=3 | -32 0: .score >> nth=3 | -30 0: .sums .weight >> nth=3"""
-VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, a script, or a mark's offset
-    "head": (head_view, {"layer": 2, "heads": [4]}, 960, 2, HEAD),
-    "model": (model_view, {}, 970, 2, MODEL),
+VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, or a mark's offset
+    "head": (head_view, {"layer": 2, "heads": [4]}, 880, 2, HEAD),
+    "model": (model_view, {}, 880, 2, MODEL),
     "neuron": (neuron_view, {"layer": 2, "head": 4, "token": "his"}, 880, 2, NEURON),
 }
 STYLE = """body { padding-top: 20px }
@@ -41,16 +40,13 @@ if __name__ == "__main__":
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
     with open_browser() as browser, TemporaryDirectory() as folder:
         for name, (view, options, width, scale, steps) in VIEWS.items():
-            window = {"width": 1100 if name == "model" else width, "height": 900}
-            page = browser.new_page(viewport=window, device_scale_factor=scale)
+            page = browser.new_page(viewport={"width": width, "height": 900}, device_scale_factor=scale)
             page.goto(view(encoder, tokenizer, *PAIR, **options).save(Path(folder) / "view.html").as_uri())
             page.add_style_tag(content=STYLE)
             page.locator("#vis > svg").wait_for()  # then the view's code has run
             for step in steps.split("|"):
                 what, selector = map(str.strip, step.split(":", 1))
-                if what == "run":
-                    page.evaluate(selector)
-                elif what in ("hover", "click"):
+                if what in ("hover", "click"):
                     getattr(page.locator(selector), what)(position={"x": 10, "y": 10})
                 else:
                     page.locator(selector).evaluate(MARK, [int(pixels) for pixels in what.split()])
