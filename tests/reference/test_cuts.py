@@ -65,7 +65,7 @@ def test_a_last_vector_is_what_the_other_layers_make_of_a_cut():
         changed = output.hidden_states[1].clone()
         changed[0, 3] = without[0, 3]
         for layer in encoder.layers[1:]:
-            changed = layer(changed)
+            changed = layer(changed)[0]
         turn = angle(changed[0, 3], output.last_hidden_state[0, 3])
         torch.testing.assert_close(turns[0, 0, head, 3, asked], turn, rtol=0, atol=1e-3)
 

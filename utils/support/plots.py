@@ -204,9 +204,10 @@ def curves(
     marker: str | None = None,
     log_y: bool = False,
     limits: tuple[float, float] | None = None,
+    at_ends: bool = False,
     **frame: Unpack[Frame],
 ) -> None:
-    """Draw named curves over x (numbers or names; 0, 1, 2 … by default), with a legend.
+    """Draw named curves over x (numbers or names; 0, 1, 2 … by default), with a legend, or each name `at_ends`.
 
     `intervals` are the lower and upper ends at each point; `digits`, such as ".2f", writes each value; `levels` are
     dashed horizontal lines, and `marks` points, with a name. Each curve has its own marker, unless `marker` sets one
@@ -234,7 +235,26 @@ def curves(
             ax.set_xticks(range(len(x)), map(plain, x))
         if limits:
             ax.set_ylim(*limits)
-        ax.legend(frameon=False)
+        if at_ends:
+            name_ends(ax)
+        else:
+            ax.legend(frameon=False)
+
+
+def name_ends(ax: Axes) -> None:
+    """Write the name of each curve at its right end, in its colour; of curves that cover each other, all names."""
+    room, groups = np.ptp(ax.get_ylim()) * SMALL / 200, []  # the height of a line, about
+    for line in ax.get_lines():
+        covered = (group for group in groups if np.abs(line.get_ydata() - group[0].get_ydata()).max() < room / 4)
+        if group := next(covered, None):
+            group.append(line)
+        else:
+            groups.append([line])
+    height = -np.inf
+    for group in sorted(groups, key=lambda group: group[0].get_ydata()[-1]):
+        height = max(group[0].get_ydata()[-1], height + room)
+        place, color = (group[0].get_xdata()[-1], height), group[-1].get_color()
+        write(ax, " = ".join(line.get_label() for line in group), place, (6, 0), ha="left", va="center", color=color)
 
 
 def bars(
