@@ -67,24 +67,8 @@ function bringIntoView(frame) {
 }
 
 // After a click in a picture the keyboard is in its frame, and the notebook hears no key: Shift+Enter runs the
-// notebook's next cell, and Escape returns to it. A tile of the head view that was reached by the keyboard keeps its
-// Shift+Enter.
-let clicked = false; // and no key was pressed since
-addEventListener(
-  "pointerdown",
-  () => {
-    clicked = true;
-  },
-  true,
-);
-addEventListener(
-  "keydown",
-  (event) => {
-    if (clicked && event.key === "Enter") passOn(event);
-    if (event.key !== "Shift") clicked = false;
-  },
-  true,
-);
+// notebook's next cell, and Escape returns to it.
+addEventListener("keydown", (event) => event.key === "Enter" && passOn(event), true);
 addEventListener("keydown", passOn);
 
 function passOn(event) {

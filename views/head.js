@@ -38,11 +38,6 @@ const heads = headMap(map, layers, A, "checkbox", (layer, head, event) => {
     state.heads = state.heads.filter((o) => !own.some((x) => key(x) === key(o)));
   view.draw();
 });
-map.addEventListener("keydown", (event) => {
-  if (!event.shiftKey || !/^(Enter| )$/.test(event.key) || !event.target.matches(".cell")) return;
-  event.preventDefault(); // a browser's own click has no Shift
-  event.target.dispatchEvent(new MouseEvent("click", { shiftKey: true, bubbles: true }));
-});
 
 // The heads of a cell of the map: one, those of a layer, or all.
 function headsAt(layer, head) {

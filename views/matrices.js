@@ -228,21 +228,13 @@ function placeByLayer(labels, pitch, moving) {
   const layers = data.include_layers,
     heads = data.include_heads,
     low = AXIS + layers.length * pitch;
-  const title = { class: "name", "font-size": 13, "text-anchor": "middle" },
-    middle = AXIS + (layers.length * pitch) / 2;
-  add(labels, "text", { ...title, x: AXIS + (heads.length * pitch) / 2, y: 15 }, "Heads");
-  add(labels, "text", { ...title, transform: `translate(13 ${middle}) rotate(-90)` }, "Layers");
-  heads.forEach((head, index) =>
-    add(labels, "text", { x: AXIS + (index + 0.5) * pitch, y: 33, "font-size": 13, "text-anchor": "middle" }, head),
-  );
-  layers.forEach((layer, index) =>
-    add(
-      labels,
-      "text",
-      { x: AXIS - 5, y: AXIS + (index + 0.5) * pitch + 5, "font-size": 13, "text-anchor": "end" },
-      layer,
-    ),
-  );
+  const write = (text, place, anchor = "middle") =>
+    add(labels, "text", { ...place, "font-size": 13, "text-anchor": anchor }, text);
+  const along = (index) => AXIS + (index + 0.5) * pitch;
+  write("Heads", { class: "name", x: along(heads.length / 2 - 0.5), y: 15 });
+  write("Layers", { class: "name", transform: `translate(13 ${along(layers.length / 2 - 0.5)}) rotate(-90)` });
+  heads.forEach((head, at) => write(head, { x: along(at), y: 33 }));
+  layers.forEach((layer, at) => write(layer, { x: AXIS - 5, y: along(at) + 5 }, "end"));
   for (const each of drawn) putSquare(each, AXIS + each.head * pitch, AXIS + each.layer * pitch, pitch, false, moving);
   return low;
 }
@@ -280,20 +272,13 @@ function titleOf(name, heads) {
 }
 
 // The square that is next in this direction, for the keyboard.
-function squareTowards(square, right, down) {
-  const squares = [...vis.querySelectorAll(".press")];
-  if (right) return squares[squares.indexOf(square) + right];
-  const middle = (element) => {
-    const box = element.getBoundingClientRect();
-    return [box.x + box.width / 2, box.y + box.height / 2];
-  };
-  const [x, y] = middle(square);
-  const far = (one) => {
-    const [right, low] = middle(one);
-    return Math.abs(low - y) * 4 + Math.abs(right - x);
-  };
-  const there = squares.filter((one) => (middle(one)[1] - y) * down > 4);
-  return there.reduce((best, one) => (!best || far(one) < far(best) ? one : best), null);
+function squareTowards(press, right, down) {
+  const all = inOrder(),
+    now = all.findIndex((one) => one.press === press),
+    [x, y] = all[now].at;
+  if (right) return all[now + right]?.press;
+  const far = ({ at: [left, top] }) => Math.abs(top - y) * 4 + Math.abs(left - x);
+  return all.filter(({ at }) => (at[1] - y) * down > 4).sort((one, other) => far(one) - far(other))[0]?.press;
 }
 
 // The enlarged head: its words on both sides, and the numbers under the pointer

@@ -52,7 +52,7 @@ HEAD_VIEW = Kind(
     "what each token gives to each",
     "Every word on the left gives 1, and a word on the right is as high as what it gets.",
     "Point at a word for its numbers, and click or tap it to keep them. Point at a ribbon to read its weight. Click a "
-    "head of the map to draw it; Shift+click (Shift+Enter, or the switch) adds a head, and the mean of the chosen "
+    "head of the map to draw it; Shift+click, or a click with the switch on, adds a head, and the mean of the chosen "
     "heads is drawn. By keyboard: Tab and the arrow keys; → goes to the word that gets most.",
 )
 MODEL_VIEW = Kind(

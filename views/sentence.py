@@ -332,7 +332,7 @@ def title_of(
         if turns is None:
             return f"{quoted(names[token])} looks most at {goal}"
         turn = turns[0, layer, head, drawn.ids[0].index(token), drawn.ids[0].index(most)]
-        turn = (turn * 100).round() / 100  # as it is packed
+        turn = (turn * 100).round().item() / 100  # as it is packed
         return f"Without its link to {goal} ({row[most]:.2f}), {whose}{quoted(names[token])} turns by {turn:.1f}°"
     if token not in drawn.ids[1]:
         return f"{quoted(names[token])} is in one text only"

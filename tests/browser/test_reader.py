@@ -224,16 +224,15 @@ def test_the_plain_call_begins_with_the_head_that_gives_most_to_words(page, draw
 
 
 def test_the_mean_of_several_heads_is_drawn(page, draw, pair, tmp_path):
-    """By Shift+click, by Shift+Enter and, for a finger, by a switch; a second press takes a head away."""
+    """By Shift+click and, for a finger and the keyboard, by a switch; a second press takes a head away."""
     open_saved(page, draw["head"](layer=2, heads=[4]), tmp_path)
     page.locator(HEADS).nth(2 * 12 + 11).click(modifiers=["Shift"])
     check_flow(page, pair.attention[2, [4, 11]].mean(0))
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("Shift+Enter")
-    check_flow(page, pair.attention[2, [4, 11, 10]].mean(0))
     page.get_by_label("mean of several heads").check()
-    for place in (2 * 12 + 10, 5 * 12 + 5):
-        page.locator(HEADS).nth(place).click()
+    page.locator(HEADS).nth(2 * 12 + 11).focus()
+    for key in ("ArrowLeft", "Enter", "Enter"):
+        page.keyboard.press(key)
+    page.locator(HEADS).nth(5 * 12 + 5).click()
     check_flow(page, torch.stack([pair.attention[2, 4], pair.attention[2, 11], pair.attention[5, 5]]).mean(0))
     title = page.locator("h1").text_content()
     assert title.startswith("Mean of layer 2, heads 4, 11, and layer 5, head 5: ")

@@ -8,7 +8,6 @@ from views import head_view, model_view, neuron_view
 
 USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
 DRAW = {"head": head_view, "model": model_view, "neuron": neuron_view}
-CELL = reader.SQUARES
 HOSTILE = [
     "</script>",
     "<script>alert(1)</script>",
@@ -35,8 +34,6 @@ def test_a_reader_uses_each_view(page, draw, pair, tmp_path, name):
     page.emulate_media(reduced_motion="no-preference")
     reader.open_saved(page, draw[name](), tmp_path)
     USES[name](page, pair)
-    if name == "model":
-        page.locator(CELL).first.click(position={"x": 10, "y": 10})
     for width in (1300, 700, 358):
         page.set_viewport_size({"width": width, "height": 900})
         assert reader.cropped(page) == []
@@ -57,8 +54,6 @@ def foreign() -> tuple:
 @pytest.mark.parametrize("name", USES)
 def test_hostile_tokens_are_shown_and_not_run(page, foreign, tmp_path, name):
     reader.open_saved(page, DRAW[name](*foreign, "".join(FOREIGN)), tmp_path)
-    if name == "model":
-        page.locator(CELL).first.click(position={"x": 10, "y": 10})
     left = {
         "head": f"{reader.LEFT} > text:first-of-type",
         "model": "g.detail >> nth=0 >> text.token",

@@ -181,6 +181,14 @@ def test_a_text_of_512_tokens_shows_those_around_the_chosen_one(page, tmp_path):
     assert texts_of(page, ".word[aria-checked='true'] .name") == ["w362"]
 
 
+def test_a_tie_has_no_winner(page, tmp_path):
+    view = sentence_view(torch.full((1, 1, 2, 3, 3), 1 / 3), ["a", "b", "c"], token="b")
+    open_figure(page, view, tmp_path)
+    assert page.locator("h1").text_content() == "“b” looks at all tokens alike"
+    assert view.summary.startswith("“b” looks at all tokens alike: ")
+    assert page.locator(".word.most").count() == 0
+
+
 def test_a_long_sentence_of_many_heads_fits_a_phone(page, tmp_path):
     page.set_viewport_size({"width": 390, "height": 900})
     scores = torch.randn(2, 1, 16, 128, 128, generator=torch.Generator().manual_seed(0))
