@@ -2,11 +2,11 @@
 
 import { bandPath, sum } from "./numbers.js";
 
-const THINNEST = 0.02; // pixels of a ribbon that is drawn
+const THINNEST = 0.04; // pixels of a ribbon that is drawn
 
 // A band from x0 to x1 with a top and a height at each end. Where it is nowhere as wide as a pixel, what a screen shows
 // of it would begin in mid-air: it is a line of one pixel, `faint` by the band's width.
-export function ribbon(x0, x1, [a, high], [b, low]) {
+function ribbon(x0, x1, [a, high], [b, low]) {
   const wide = Math.max(high, low);
   if (wide >= 1) return { d: bandPath(x0, x1, [a, high], [b, low]), faint: null };
   const c = (x1 - x0) / 2,
@@ -32,19 +32,19 @@ export function placeFlow(weights) {
   return { unit, high, gives, gets, tops, bases };
 }
 
-// The ribbons between the edges x0 and x1 of the two columns, the narrow ones above the wide ones.
-export function ribbonsOf(weights, { unit, tops, bases }, x0, x1) {
+// The ribbons from i to j, `wide[i][j]` pixels wide, between the edges x0 and x1. On both sides each begins where the one
+// before it ends.
+export function ribbonsBetween(wide, tops, bases, x0, x1) {
   const [out, into] = [[...tops], [...bases]],
     all = [];
-  weights.forEach((row, i) =>
-    row.forEach((weight, j) => {
-      const wide = weight * unit;
-      if (wide > THINNEST) all.push({ i, j, weight, ...ribbon(x0, x1, [out[i], wide], [into[j], wide]) });
-      out[i] += wide;
-      into[j] += wide;
+  wide.forEach((row, i) =>
+    row.forEach((high, j) => {
+      if (high > THINNEST) all.push({ i, j, ...ribbon(x0, x1, [out[i], high], [into[j], high]) });
+      out[i] += high;
+      into[j] += high;
     }),
   );
-  return all.sort((one, other) => other.weight - one.weight);
+  return all;
 }
 
 // How much of a head's attention goes to words or, in a text of words or marks alone, to the token that gets most.

@@ -5,7 +5,7 @@
 import { capital, format, largest, quoted, sum, tokenName } from "./numbers.js";
 import { add, ARROWS, by, fitText, set } from "./elements.js";
 import { data, figure, glide, say, tick } from "./draggable/figure.js";
-import { drawnAs, placeFlow, ribbonsOf, shareOf } from "./flow.js";
+import { drawnAs, placeFlow, ribbonsBetween, shareOf } from "./flow.js";
 import { between, isMark, keep, panel, start, tools, vis } from "./reader.js";
 import { headMap } from "./draggable/head_map.js";
 
@@ -181,7 +181,10 @@ function paint() {
   };
   const [x0, x1] = [room(52, left), width - room(58, right)];
   Object.assign(place, { width, x0, x1 });
-  ribbons = ribbonsOf(shown, place, x0 + 7, x1 - 7);
+  const wide = shown.map((row) => row.map((weight) => weight * unit));
+  ribbons = ribbonsBetween(wide, tops, bases, x0 + 7, x1 - 7)
+    .map((each) => ({ ...each, weight: shown[each.i][each.j] }))
+    .sort((one, other) => other.weight - one.weight); // the narrow ones above the wide ones
   const base = add(svg, "g", { class: "base" });
   for (const each of ribbons.slice(0, MOST_RIBBONS)) addRibbon(base, each);
   add(svg, "g", { class: "chosen" });

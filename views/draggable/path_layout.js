@@ -1,9 +1,7 @@
 // Where the lanes of a path view are. No page is needed.
 
 import { bandPath, sum } from "../numbers.js";
-import { ribbon } from "../flow.js";
-
-const LEAST = 0.15; // pixels of a ribbon between two lanes
+import { ribbonsBetween } from "../flow.js";
 
 // The height of each lane, and the places of the layers. A turn grows with the square of an angle, so a lane is as wide
 // as its root; shares add up, and are drawn as they are.
@@ -32,22 +30,11 @@ export function lanesOf({ drawn, middle, x, scale }) {
   });
 }
 
-// Between lanes of `nodes`, wide from 0 to 1: of each layer and pair of words, what the first gives to the second.
-// `parts` is the part of it that is drawn.
+// Between lanes of `nodes`, wide from 0 to 1: what word j gives to word i in each layer, and of that a part.
 export function flowsOf(nodes, given, parts, { middle, x, scale }) {
-  const N = middle.length,
-    all = [];
-  for (let layer = 0; layer < nodes.length - 1; layer++) {
-    const [out, into] = [layer, layer + 1].map((at) => middle.map((y, i) => y - (nodes[at][i] * scale) / 2));
-    for (let i = 0; i < N; i++) {
-      for (let j = 0; j < N; j++) {
-        const wide = given(layer, i, j) * parts[layer][j] * scale;
-        if (wide >= LEAST)
-          all.push({ i, j, layer, ...ribbon(x[layer] + 3, x[layer + 1] - 3, [out[j], wide], [into[i], wide]) });
-        out[j] += wide;
-        into[i] += wide;
-      }
-    }
-  }
-  return all;
+  const edge = (layer) => middle.map((y, i) => y - (nodes[layer][i] * scale) / 2);
+  return nodes.slice(1).flatMap((_, layer) => {
+    const wide = middle.map((_, j) => middle.map((_, i) => given(layer, i, j) * parts[layer][j] * scale));
+    return ribbonsBetween(wide, edge(layer), edge(layer + 1), x[layer] + 3, x[layer + 1] - 3);
+  });
 }

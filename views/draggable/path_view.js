@@ -174,8 +174,8 @@ function drawFlow(widths, place) {
     const { middle, x, scale } = place,
       given = (layer, i, j) => widths[layer + 1][i] * split[layer * N + i][j];
     for (const each of flowsOf(nodes, given, part, place)) {
-      const own = each.j === state.word ? " own" : "";
-      add(drawing, "path", { ...drawnAs(`${kind}${own}`, each), "data-word": each.j });
+      const own = each.i === state.word ? " own" : "";
+      add(drawing, "path", { ...drawnAs(`${kind}${own}`, each), "data-word": each.i });
     }
     nodes.forEach((row, layer) =>
       row.forEach((width, i) => {
