@@ -74,9 +74,9 @@ def test_every_answer_is_judged():
 
 
 def test_what_lines_print_and_a_return_that_is_put_in_are_reported():
-    found = checks.judge(SOURCE, "dot", "for x in range(99): print(x)\nsum(x * y for x, y in zip(a, b))")
+    found = checks.judge(SOURCE, "dot", "for x in range(99): print('.' * x)\nsum(x * y for x, y in zip(a, b))")
     assert found["right"]
-    assert found["printed"] == "".join(f"{x}\n" for x in range(10))
+    assert found["printed"] == "".join(f"{'.' * x}\n" for x in range(10))
     assert found["completed"].endswith("\nreturn sum(x * y for x, y in zip(a, b))")
     assert "completed" not in checks.judge(SOURCE, "dot", "return sum(x * y for x, y in zip(a, b))")
 
