@@ -328,7 +328,8 @@ def make_npm_pages(copies: list[Path], folder: Path) -> None:
     pages = {number_of(path): f"notebooks/{path.stem}.html" for path in copies if path.parent.name not in FOLDERS}
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name, (module, _) in NPM_PAGES.items():  # imported here, because slides do not need their packages
+    all_pages = tqdm(NPM_PAGES.items(), unit="page", desc="pages that compute")
+    for name, (module, _) in all_pages:  # imported here, because slides do not need their packages
         try:
             importlib.import_module(module).build(folder, BUILD / "npm", pages)
         except OSError as error:
@@ -340,7 +341,8 @@ def build(copies: list[Path], site: Path, work: Path, extras: Path | None = None
     found = {path.name for path in extras.glob("*.html")} if extras else set()
     write_sources(copies, ROOT / "README.md", work / "source", NOTEBOOKS / "images", found)
     shutil.rmtree(work / "html", ignore_errors=True)
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
+    quiet = [] if sys.stdout.isatty() else ["-q"]  # Sphinx has a progress line of its own
+    command = [sys.executable, "-m", "sphinx", *quiet, "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
     command += ["-d", str(work / "doctrees"), str(work / "source"), str(work / "html")]
     subprocess.run(command, check=True)
     for path in (work / "html").rglob("*.html"):

@@ -178,6 +178,9 @@ def test_the_one_file_draws_the_readers_sentence(page, folder, encoder, tokenize
         other = torch.tensor(words.evaluate_all("(all) => all.map((e) => +e.dataset.other)"))
         assert torch.allclose(shown if line == LINE else other, official, atol=0.012)
         assert (shown.max() > 0.95) == (line != LINE)
+    page.locator("#embed").click()
+    expect(page.locator("#near li")).to_have_count(2, timeout=PATIENCE)
+    assert axe_violations(page) == []
     page.reload()
     assert page.locator("#sentence").input_value() == text
     page.locator("#sentence").fill("")
