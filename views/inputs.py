@@ -212,5 +212,5 @@ def describe(name: str | None, layers: int, heads: int, texts: Iterable[list[str
             text if len(text) <= 60 else f"{text[:60].rpartition(' ')[0] or text[:60]} …"
         )  # only complete tokens
         beginnings[text] = f"{len(tokens)} tokens, “{beginning}”"
-    sizes = f"{layers} layers × {heads} heads on {'; '.join(beginnings.values())}"
+    sizes = f"{layers} layer{'s' * (layers > 1)} × {heads} head{'s' * (heads > 1)} on {'; '.join(beginnings.values())}"
     return f"{name}, {sizes}" if name else sizes

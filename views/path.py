@@ -74,7 +74,7 @@ def path_view(
     most = max(set(range(len(path.names))) - {start}, key=lambda other: (path.names[other] not in marks, last[other]))
     title = f"Put {path.mask} for {quoted(path.names[start])}: of all words, {quoted(path.names[most])} turns most"
     layers = path.turns.size(1) - 1
-    size = f"{layers} layers on {len(path.names)} words, “{text}”"
+    size = f"{layers} layer{'s' * (layers > 1)} on {len(path.names)} words, “{text}”"
     unsplit = path.unsplit and f"where a vector comes from is not drawn: {path.unsplit}"
     view = make_figure(
         "path_view",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from itertools import chain
 from typing import NamedTuple, Unpack, overload
+from unicodedata import category, normalize
 
 import torch
 from torch import Tensor, nn
@@ -358,15 +359,22 @@ def quoted(name: str) -> str:
     return f"“\u2068{name.strip()}\u2069”" if is_foreign else f"“{name}”"
 
 
+def plain(text: str) -> str:
+    """Return a text without capitals and accents."""
+    return "".join(letter for letter in normalize("NFD", text.lower()) if category(letter) != "Mn")
+
+
 def index_of_token(token: str | int | None, tokens: Sequence[str]) -> int:
     """Return the index of a token, by default of the first word; ValueError if the text does not contain it."""
     if token is None:
         words = (index for index, name in enumerate(tokens) if name[:1] != "[" and any(map(str.isalnum, name)))
         return next(words, 0)
     if isinstance(token, str):
-        names = [name.strip() for name in tokens]
-        if token.strip() not in names:
+        names, token = [name.strip() for name in tokens], token.strip()
+        if token not in names and (alike := [name for name in names if plain(name) == plain(token)]):
+            token = alike[0]  # typed with a capital or an accent, which the tokenizer removes
+        if token not in names:
             shown = ", ".join(chain(names[:20], ["…"] if len(names) > 20 else []))
             raise ValueError(f"token={token!r:.60} is not among the tokens of the text: use one of {shown}")
-        return names.index(token.strip())
+        return names.index(token)
     return check_indices("token", [without_tensors(token)], len(tokens))[0]

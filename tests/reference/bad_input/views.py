@@ -13,7 +13,7 @@ from tests.reference.bad_input.models import IDS, classifier, encoder
 from utils.support.checkpoint import load_tokenizer
 from utils.support.plots import heatmap
 from utils.tokenization import WordPieceTokenizer
-from views import head_view, model_view, neuron_view
+from views import head_view, model_view, neuron_view, sentence_view
 
 GOOD = [torch.full((1, 3, 4, 4), 0.25)] * 2
 WORDS = ["[CLS]", "a", "b", "[SEP]"]
@@ -92,6 +92,17 @@ VIEW = [
         lambda _: head_view(GOOD, WORDS[:3]),
         "3 tokens: pass the tokens of the same input, special tokens such as [CLS] and [SEP] included",
         lambda _: head_view(GOOD, WORDS),
+    ),
+    *(
+        Good(
+            f"the token {token!r}, as it is typed",
+            lambda _, token=token, model=model: (
+                sentence_view(model, tiny_tokenizer(), "a b", token=token).page
+                == sentence_view(model, tiny_tokenizer(), "a b", token="b").page
+            ),
+        )
+        for model in (encoder(),)
+        for token in ("B", " b ", "b\u0301")
     ),
     Bad(
         "a model that returned no weights",
