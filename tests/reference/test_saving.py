@@ -203,6 +203,7 @@ def test_saved_classifier_loads_complete_or_with_new_head(tmp_path):
 @pytest.mark.parametrize(
     "labels",
     [
+        *(["\ud800", "b"], ["", "b"], [" ", "b"]),  # no program prints these
         *(["one"], ["same", "same"], "no", ["a", 1], 2),
         *({"a", "b"}, {0: "a", 1: "b"}, iter("ab")),  # of no order, or another
     ],

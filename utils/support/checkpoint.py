@@ -61,6 +61,7 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")  # weights that 
 # of sentence-transformers
 MODULES, POOLING, SENTENCE_SETTINGS = "modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"
 ADAPTER = "adapter_config.json"  # of peft
+STATES = re.compile(r"(optimizer|scheduler|rng_state|scaler|training_args|trainer_state)\w*\.")  # how such files begin
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
 VOCABULARIES = ("vocab.txt", "tokenizer.json")  # one of them is needed
 DOWNLOADED_FILES = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
@@ -340,6 +341,10 @@ def without_weights(folder: Path) -> str:
     found = f"no weights ({WEIGHTS}), only {', '.join(files[:20])}"
     if endings & {".part", ".incomplete", ".crdownload"} or folder.parent.name == "snapshots":
         return f"{found}. Its download is not complete, or the Hub has no weights in safetensors: download it again"
+    if files[0] == "adapter_model.safetensors" or ADAPTER in files:
+        return f"{found}: merge this adapter into its model (merge_and_unload), and save that"
+    if states := [name for name in files if STATES.match(name)]:
+        return f"{found}: {states[0]} holds the state of a training, so save the model, too"
     if ".safetensors" in endings:
         return f"{found}. Give its weights this name, or download {INDEX}, too, if they are in several files"
     if pickled := ", ".join(name for name in files if name.endswith((".bin", ".pt", ".pth", ".ckpt"))):
@@ -433,7 +438,7 @@ def load_official_tokenizer(folder: Path):
     if names := [name for name in here if name in given and here[name] != there.get(name)]:
         raise ValueError(
             f"{path} has the normalizer {stored.normalizer}, but {config.name} sets {names[0]}={given[names[0]]}: "
-            "delete the one with which the model was not trained"
+            f"delete this setting, or {path.name}, whichever the model was not trained with"
         )
     for part in ("normalizer", "pre_tokenizer", "model"):
         setattr(backend, part, getattr(stored, part))

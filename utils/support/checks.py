@@ -47,6 +47,7 @@ FOREIGN_NAMES = {  # the end or a part of a weight's name that is not the model'
     r"weight_u$": "call torch.nn.utils.remove_spectral_norm",
     r"_packed_params|zero_point$|qweight|absmax$|\.SCB$": "take the model from before it was quantized",
     r"(^|\.)(module|_orig_mod)\.": "take the model out of its wrapper: model.module or model._orig_mod",
+    r"^(optimizer|\w*scheduler|scaler|ema)\.|exp_avg": "leave out the states of the training",
 }
 VALIDATED_TOKENIZERS = WeakKeyDictionary()  # tokenizer: the vocab_size that its vocabulary was found to fit
 
@@ -136,7 +137,8 @@ def check_memory(config, rows: int, matrices: int) -> None:
     if needed > free and torch.get_default_device().type != "meta":
         raise ValueError(
             f"the weights need {needed / 1e9:,.1f} GB, but {free / 1e9:,.1f} GB of memory are free: "
-            f"use a smaller hidden_size (now {H}) or intermediate_size (now {I}), or fewer layers"
+            f"use smaller sizes than hidden_size={H}, intermediate_size={I}, "
+            f"num_hidden_layers={config.num_hidden_layers} and {rows:,} embeddings"
         )
 
 

@@ -159,6 +159,7 @@ def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | 
     settings["architectures"] = [architecture]
     if labels is not None:
         listed = isinstance(labels, (list, tuple)) and all(isinstance(label, str) for label in labels)
+        listed = listed and all(label.strip() and label == label.encode(errors="ignore").decode() for label in labels)
         if not listed or not len(labels) == len(set(labels)) == config.num_labels:
             raise ValueError(
                 f"labels={labels!r:.80} must be a list of {config.num_labels} different names, "

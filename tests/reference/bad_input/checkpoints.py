@@ -166,10 +166,57 @@ def shard(folder: Path, *names: str, links: Path | None = None) -> Path:
     return folder
 
 
-def twice(folder: Path):
+def copied_links(folder: Path) -> TransformerEncoder:
+    """Load a copy of a folder with a link, made as `cp -rL` does."""
+    (folder / "model.safetensors").rename(folder / "blob")
+    (folder / "model.safetensors").symlink_to("blob")
+    copied = shutil.copytree(folder, folder / "copied")
+    (folder / "blob").unlink()
+    return load(copied)
+
+
+def resave_pickled(folder: Path) -> TransformerEncoder:
+    """Load pickled weights with transformers, and save them again."""
+    model = BertForSequenceClassification(BertConfig(**TINY))
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    BertForSequenceClassification.from_pretrained(folder).save_pretrained(folder)
+    return load(folder)
+
+
+def contradict(remedy: Callable[[Path, dict], object]):
+    """Load a folder in which tokenizer_config.json contradicts tokenizer.json, after a remedy."""
+
+    def call(folder: Path):
+        path = folder / "tokenizer_config.json"
+        path.unlink(missing_ok=True)
+        (folder / "tokenizer.json").unlink(missing_ok=True)
+        load_tokenizer(str(folder)).save_pretrained(folder)
+        settings = json.loads(path.read_text("utf-8")) | {"do_lower_case": False}
+        remedy(folder, settings)
+        path.write_text(json.dumps(settings))
+        return load(folder)
+
+    return call
+
+
+def only(*names: str):
+    """Load a folder whose weights have given way to other files."""
+
+    def call(folder: Path):
+        (folder / "model.safetensors").unlink()
+        for name in names:
+            (folder / name).write_bytes(b"x")
+        return load(folder)
+
+    return call
+
+
+def twice(folder: Path, kept: str = ""):
     """Load a folder with shards and a single file, of which one is a rest."""
     weights = (folder / "model.safetensors").read_bytes()
     (shard(folder, "a.safetensors") / "model.safetensors").write_bytes(weights)
+    for name in {"model.safetensors", "model.safetensors.index.json"} - {kept} if kept else ():
+        (folder / name).unlink()
     return load(folder)
 
 
@@ -284,7 +331,7 @@ CONFIGS = [  # a setting, its value, words of the error, and the values that its
     (
         "intermediate_size",
         10**15,
-        f"GB of memory are free: use a smaller hidden_size (now 12) or intermediate_size (now {10**15}), or fewer",
+        f"use smaller sizes than hidden_size=12, intermediate_size={10**15}, num_hidden_layers=2 and 68 embeddings",
         20,
     ),
     (
@@ -363,7 +410,7 @@ SETTINGS = [
             load(folder),
         ),
         "model.safetensors is a link to a file that does not exist: copy the folder with its links",
-        EMBEDDED,
+        each(EMBEDDED, copied_links),
     ),
     Bad(
         "a name that is neither a folder nor on the Hub",
@@ -443,7 +490,7 @@ WEIGHTS = [
         "pickled weights only",
         pickled_weights,
         "only pickled weights (pytorch_model.bin), which can run code",
-        save_again(),
+        resave_pickled,
     ),
     Bad(
         "no weights",
@@ -480,7 +527,27 @@ WEIGHTS = [
         "weights of an earlier save next to shards",
         twice,
         "has weights twice, in model.safetensors and in the files that model.safetensors.index.json names: de",
-        lambda folder: (folder / "model.safetensors.index.json").unlink() or load(folder),
+        each(*(partial(twice, kept=name) for name in ("model.safetensors", "model.safetensors.index.json"))),
+    ),
+    *(
+        Bad(f"only {', '.join(names)}", only(*names), words, save_again())
+        for names, words in (
+            (
+                ("optimizer.pt", "rng_state_0.pth", "scheduler.pt"),
+                "optimizer.pt holds the state of a training, so save",
+            ),
+            (("optimizer.safetensors",), "optimizer.safetensors holds the state of a training, so save the model, too"),
+            (("adapter_model.safetensors",), "merge this adapter into its model (merge_and_unload), and save that"),
+        )
+    ),
+    *(
+        Bad(
+            f"{name} among weights",
+            with_weights(put(name, 3)),
+            ": leave out the states of the training, and save the model again",
+            save_again(),
+        )
+        for name in ("optimizer.state.0", "lr_scheduler.step", f"ema.{QUERY}", f"{QUERY}.exp_avg")
     ),
     Bad(
         "a prefix of torch.compile before all names",
@@ -512,6 +579,15 @@ TOKENIZER = [
         lambda folder: (folder / "vocab.txt").unlink() or load(folder),
         "has no vocab.txt or tokenizer.json: save the tokenizer of the model there, too",
         SAME,
+    ),
+    Bad(
+        "a tokenizer_config.json that contradicts tokenizer.json",
+        contradict(lambda *_: None),
+        "sets do_lower_case=False: delete this setting, or tokenizer.json, whichever the model was not trained with",
+        each(
+            contradict(lambda _, settings: settings.pop("do_lower_case")),
+            contradict(lambda folder, _: (folder / "tokenizer.json").unlink()),
+        ),
     ),
     Bad("a vocabulary with a token twice", words(*tiny_tokenizer(49).vocab, "a"), SIZES, SAME),
     *(
