@@ -208,13 +208,6 @@ def test_what_units_name_exists(unit):
                 assert re.search(rf"^(#+|# @title) {re.escape(quoted)}$", places, re.MULTILINE), quoted
 
 
-def test_sections_of_the_seminar_exist():
-    rows = re.findall(r"^\| \d+ \| \[\d\d\]\(\.\./notebooks/(\d\d).*?\): ([^|]+) \|", TEXT, re.MULTILINE)
-    assert len(rows) > 9
-    for number, heading in rows:
-        teaching.starts(teaching.read(number).cells, heading)
-
-
 def test_points_follow_the_stated_minutes():
     stated = {number: minutes for unit in UNITS for number, minutes in teaching.stated_minutes(unit).items()}
     assert sorted(stated) == sorted(NUMBERS)

@@ -8,14 +8,12 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM
 
 from tests.helpers import SMALL, TINY, ragged_batch, random_sizes, shaken, tiny_tokenizer
-from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.pretraining import evaluate_masked, fill_rows, train_vocabulary
 from utils.statistics import wilson_interval
 from utils.support.checks import SPECIAL_TOKENS
 from utils.support.comparisons import largest_difference
 from utils.support.neighbour_counts import NeighbourCounts
-from utils.tokenization import WordPieceTokenizer
 from utils.weights import rename_headed_weight
 
 WORD_EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
@@ -88,19 +86,6 @@ def test_tied_weights_survive_a_step_and_saving(tmp_path):
         for other in (loaded, model):
             other.encoder.embeddings.word_embeddings.weight[7] += 1  # both ends of the model move
             assert (other(ids)[..., 7] != expected[..., 7]).all()
-
-
-def test_masked_lm_saved_in_half_precision_loads(tmp_path):
-    model, tokenizer = shaken(TransformerForMaskedLM(BertConfig(**TINY))), tiny_tokenizer()
-    folder = str(tmp_path / "saved")
-    model.save(folder, tokenizer, dtype=torch.float16)
-    assert WordPieceTokenizer.from_checkpoint(folder).vocab == tokenizer.vocab
-    ids = torch.tensor([tokenizer.encode("a b [MASK]")])
-    with torch.no_grad():
-        half = model(ids)
-        assert largest_difference(TransformerForMaskedLM.from_checkpoint(folder)(ids), half) < 0.1
-        encoded = TransformerEncoder.from_checkpoint(folder)(ids).last_hidden_state
-        assert largest_difference(encoded, model.encoder(ids).last_hidden_state) < 0.1
 
 
 def test_masked_lm_loads_names_of_bert_base_uncased(tmp_path):
