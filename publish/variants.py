@@ -1,11 +1,11 @@
 """Print questions with numbers of their own for each student, and what a lecturer needs to mark them.
 
-    python -m publish.variants paper "a secret of yours" students.txt > questions.md
+    python -m publish.variants written "a secret of yours" students.txt > questions.md
 
-`paper` has four short questions for each name in the file, `written` five to answer at home, and `defence`, for the
-lecturer only, two changes of parts for each and an attention that may be broken. `exam` prints two versions of a
-written exam on units 1 to 11, and needs no names. With the same secret, a name always gets the same numbers, so a lost
-page can be printed again; without it, no student can compute them, or their answers, beforehand.
+`written` has five questions to answer at home for each name in the file, and `defence`, for the lecturer only, two
+changes of parts for each and an attention that may be broken. `exam` prints two versions of a written exam on units 1
+to 11, and needs no names. With the same secret, a name always gets the same numbers, so a lost page can be printed
+again; without it, no student can compute them, or their answers, beforehand.
 """
 
 import argparse
@@ -40,8 +40,7 @@ RULES = {  # of a head, by the row: which column
     "the last token": lambda row: len(TOKENS) - 1,
 }
 SYLLABLES = ("mo", "ta", "ki", "ru", "le", "so")
-PAPER = ("embeddings", "interval", "perplexity", "baseline")
-EXAM = tuple(name for name in TEXTS["questions"] if name not in PAPER)
+EXAM = tuple(TEXTS["questions"])
 
 
 def different(draw: Random, letters: str, values: Sequence[int]) -> dict[str, int]:
@@ -159,10 +158,6 @@ def draw_luck(draw: Random) -> dict[str, int]:
 
 DRAWS = {  # of numbers, by question
     "broken": draw_broken,
-    "embeddings": lambda draw: (
-        {"V": 1000 * draw.randint(5, 40), "P": 128 * draw.randint(1, 4)} | {"H": draw.choice((64, 128))}
-    ),
-    "interval": lambda draw: {"percent": draw.randint(70, 95), "points": draw.randint(1, 4)},
     "weights": lambda draw: different(draw, "abcd", range(1, 9)) | different(draw, "wxyz", range(1, 10)),
     "mask": draw_mask,
     "norm": draw_norm,
@@ -170,12 +165,10 @@ DRAWS = {  # of numbers, by question
         {"A": draw.choice((4, 6, 8)), "D": 16, "F": draw.choice((2, 3, 4))} | {"case": draw.choice([*LAYERS])}
     ),
     "pieces": draw_pieces,
-    "perplexity": lambda draw: {"i": draw.randint(1, 3), "j": draw.randint(4, 5), "k": draw.randint(6, 9)},
     "figure": draw_figure,
     "search": draw_search,
     "luck": draw_luck,
     "flaw": from_pool("flaws"),
-    "baseline": from_pool("baselines"),
     "why": from_pool("whys"),
     "why, applied": from_pool("whys_applied"),
     "after unit 3": lambda draw: different(draw, "abcd", range(1, 9)) | {"f": draw.choice((2, 3, 8, 16))},
@@ -264,19 +257,15 @@ def luck(k: int, j: int) -> str:
 
 ANSWERS = {
     "broken": lambda good, right, **numbers: f"{good} {right}",
-    "embeddings": lambda V, P, H: f"{H * (V + P + 2 + 2):,}",
-    "interval": lambda percent, points: f"{math.ceil(1.96**2 * percent * (100 - percent) / points**2):,}",
     "weights": lambda a, b, c, d, w, x, y, z: f"{average((a, b, c, d), (w, x, y, z))}; {average((a, b, c), (w, x, y))}",
     "mask": lambda answer, **numbers: answer,
     "norm": norm,
     "layer": layer_sizes,
     "pieces": lambda vocab, word, other: cut(vocab, word, other),
-    "perplexity": lambda i, j, k: f"{Fraction(i + j + k, 3)} · ln 2; 2^({Fraction(i + j + k, 3)})",
     "figure": lambda figure, case, asked, odd, target, sum: f"{case}; “{odd}” looks at “{target}”; {sum}",
     "search": lambda query, texts, dots, cosines, best: f"{dots}; {cosines}; {best}",
     "luck": lambda n, k, j: f"{luck(k, j)}; of {k + j}",
     "flaw": lambda asked, good, case: good,
-    "baseline": lambda asked, good, case: good,
     "why": lambda asked, good, case: good,
     "why, applied": lambda asked, good, case: good,
     "after unit 3": after_unit_3,
@@ -314,7 +303,7 @@ def ask(names: Sequence[str], secret: str, kind: str, keys: Sequence[str]) -> li
 
 def page(names: Sequence[str], secret: str, kind: str) -> str:
     """Return the questions of all names, then a table of their answers, in Markdown."""
-    keys = {"paper": PAPER, "exam": EXAM, "written": tuple(TEXTS["written"])}[kind]
+    keys = EXAM if kind == "exam" else tuple(TEXTS["written"])
     rows, lines = ask(names, secret, kind, keys), []
     for name, row in zip(names, rows, strict=True):
         lines += [f"## {name}", *[TEXTS["rules"]["exam"].strip()] * (kind == "exam")]
@@ -367,7 +356,7 @@ def main() -> None:
     parser = Parser(
         prog="python -m publish.variants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kind", choices=["paper", "written", "defence", "exam"])
+    parser.add_argument("kind", choices=["written", "defence", "exam"])
     parser.add_argument("secret", help=f"at least {MIN_SECRET} characters that only you know")
     parser.add_argument("students", nargs="?", type=Path, help="a file with a name in each line")
     options = parser.parse_args()
