@@ -2,7 +2,10 @@
 
 import ast
 import contextlib
+import random
 from collections.abc import Callable
+from functools import cache
+from unittest import mock
 
 import numpy as np
 import torch
@@ -10,9 +13,22 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from exercises.comparison import comparison, expect_own, name_the_mistake
-from exercises.framework import Hint, as_number, close, exercise, expect, expect_function, expect_tensor
+from exercises.framework import (
+    Hint,
+    NotAttempted,
+    as_letter,
+    as_number,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+    is_stub,
+)
 from exercises.mistakes import functions
 from exercises.prediction import prediction
+from utils.encoder_layer import TransformerEncoderLayer
+from utils.support.datasets import imdb_reviews
 
 
 def as_numbers(answer) -> Tensor:
@@ -239,3 +255,45 @@ def share_that_was_found(answer):
     other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()), share)
     expect(close(other, 5 / 6), "For 3 queries and k = 2 the result is wrong. Is a size fixed?")
     return ""
+
+
+MEAN_VECTOR = 172  # queries of the second thousand for which it puts the right text first, by utils/data/search.json
+
+
+@cache
+def second_thousand() -> tuple[list[str], list[str]]:
+    """Return the first 30 words, and the next 30, of the second 1,000 reviews that are long enough."""
+    long = [words for text in imdb_reviews("test") if len(words := text.split()) >= 60][1000:2000]
+    return tuple([" ".join(words[start : start + 30]) for words in long] for start in (0, 30))
+
+
+def refuse(*arguments, **options):
+    """Raise `Hint` in place of a layer's forward."""
+    raise Hint("Your search runs the encoder's layers. The title says that you need them: do without.")
+
+
+@exercise("9.5", points=2)
+def rival_without_layers(answer):
+    """Check a search without layers that finds as many texts as the mean vector, and the title that survives."""
+    pair = isinstance(answer, (tuple, list)) and len(answer) == 2
+    expect(pair, "Give two things: your function, and the letter of the title.")
+    score, title = answer
+    if is_stub(score) or is_stub(title):
+        raise NotAttempted
+    expect_function(score)
+    title = as_letter(title, "abc")
+    queries, texts = second_thousand()
+    places = random.Random(0).sample(range(len(texts)), len(texts))
+    with mock.patch.object(TransformerEncoderLayer, "forward", refuse):
+        scores = score(list(queries), [texts[place] for place in places])
+    expect(not hasattr(scores, "toarray"), "Your scores are a sparse matrix. Return scores.toarray().")
+    scores = expect_tensor(scores, (len(queries), len(texts)), "Your scores").double()
+    expect(not scores.isnan().any(), "A score is NaN. Is something divided by 0?")
+    right = scores.gather(1, torch.tensor(places).argsort()[:, None])  # (Q, 1)
+    first = int(((scores >= right).sum(dim=1) == 1).sum())
+    found = f"Your search has the right text first for {first} of 1,000 queries, the mean vector for {MEAN_VECTOR}."
+    more = "Thirty words show little of how rare a word is. Learn that from whole reviews."
+    expect(first >= MEAN_VECTOR, found, more)
+    expect(title != "b", f"{found} So title b falls, too.")
+    expect(title == "a", "Title c falls: counted words find 144 of this thousand, and with the mean vector added 188.")
+    return found

@@ -1,10 +1,16 @@
 """Answers to the exercises of notebook 09 that its checks do not declare."""
 
+from functools import cache
+
 import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
 from torch.nn import functional as F
 
 from utils import search as finished
+from utils.encoder import TransformerEncoder
 from utils.search import search as finished_search
+from utils.support.datasets import imdb_reviews
+from utils.tokenization import WordPieceTokenizer
 
 
 def mean_pooling(states, mask):
@@ -31,7 +37,26 @@ def by_sets(found, exact, total=None):
     return sum(len(set(left) & set(right)) for left, right in pairs) / (total or exact.numel())
 
 
+@cache
+def counted() -> TfidfVectorizer:
+    return TfidfVectorizer(sublinear_tf=True).fit(imdb_reviews("train")[:10_000])
+
+
+def rival(queries, texts, counter=None):
+    counter = counter or counted()
+    return counter.transform(queries) @ counter.transform(texts).T
+
+
+def of_these_texts(queries, texts):
+    return rival(queries, texts, TfidfVectorizer().fit(texts)).toarray()
+
+
+def with_layers(queries, texts):
+    return finished.embed(queries, TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint())
+
+
 RIGHT = r"""
+    9.5 | (lambda queries, texts: torch.tensor(rival(queries, texts).toarray()), "(A)")
     9.1 | torch.tensor([[2.0, 3.0]])
     9.1 | ("2", "3")
     9.2 | lambda s, m: torch.stack([text[real == 1].mean(dim=0) for text, real in zip(s, m, strict=True)])
@@ -50,6 +75,16 @@ RIGHT = r"""
     9.4 | lambda found, exact: torch.stack([torch.isin(r, l) for l, r in zip(found, exact, strict=True)]).float().mean()
 """
 WRONG = r"""
+    9.5 | 3 | two things
+    9.5 | (of_these_texts, "a") | the mean vector for 172
+    9.5 | (lambda queries, texts: torch.eye(len(texts)), "a") | Your search has the right text first for
+    9.5 | (lambda queries, texts: torch.zeros(len(queries), len(texts)) / 0, "a") | NaN
+    9.5 | (lambda queries, texts: torch.zeros(5, 5), "a") | shape
+    9.5 | (rival, "a") | toarray
+    9.5 | (with_layers, "a") | runs the encoder's layers
+    9.5 | (lambda queries, texts: rival(queries, texts).toarray(), "b") | title b falls
+    9.5 | (lambda queries, texts: rival(queries, texts).toarray(), "c") | Title c falls
+    9.5 | (lambda queries, texts: rival(queries, texts).toarray(), "d") | the title's letter
     9.4 | lambda found, exact: torch.isin(exact + (exact.max() + 1) * torch.arange(len(exact))[:, None], found + (exact.max() + 1) * torch.arange(len(found))[:, None]).float().mean() | their own row
     9.1 | (2, 3, 4) | two numbers
     9.1 | "two and three" | two numbers
