@@ -237,6 +237,7 @@ def test_order_of_layers_is_read_from_layers_not_guessed_inside_one(official, re
         "layer 2": "our layer 3",
         "layer 3": "our layer 2",
     }
+    assert "Your layer 2 computes what our layer 3 computes." in found.says
 
 
 def test_bug_of_one_layer_is_named_in_its_layer(official, reference):
