@@ -2,7 +2,7 @@
 
 import { bandPath, sum } from "./numbers.js";
 
-const THINNEST = 0.04; // pixels of a ribbon that is drawn
+const THINNEST = 0.02; // pixels of a ribbon that is drawn
 
 // A band from x0 to x1 with a top and a height at each end. Where it is nowhere as wide as a pixel, what a screen shows
 // of it would begin in mid-air: it is a line of one pixel, `faint` by the band's width.
@@ -34,12 +34,12 @@ export function placeFlow(weights) {
 
 // The ribbons from i to j, `wide[i][j]` pixels wide, between the edges x0 and x1. On both sides each begins where the one
 // before it ends.
-export function ribbonsBetween(wide, tops, bases, x0, x1) {
+export function ribbonsBetween(wide, tops, bases, x0, x1, thinnest = THINNEST) {
   const [out, into] = [[...tops], [...bases]],
     all = [];
   wide.forEach((row, i) =>
     row.forEach((high, j) => {
-      if (high > THINNEST) all.push({ i, j, ...ribbon(x0, x1, [out[i], high], [into[j], high]) });
+      if (high > thinnest) all.push({ i, j, ...ribbon(x0, x1, [out[i], high], [into[j], high]) });
       out[i] += high;
       into[j] += high;
     }),

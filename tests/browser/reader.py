@@ -129,7 +129,7 @@ def check_flow(view, weights: torch.Tensor) -> None:
     found = torch.zeros(weights.shape, dtype=torch.float64)
     for i, j, weight in view.locator(".base .ribbon").evaluate_all(read):
         found[int(i), int(j)] = weight
-    assert close(found.flatten(), weights, 0.04 / 8)
+    assert close(found.flatten(), weights, 0.02 / 8)
     got = torch.tensor([float(text or 0) for text in view.locator(f"{RIGHT} > .number").all_text_contents()])
     assert close(got, weights.sum(0), 0.051)
 

@@ -36,7 +36,7 @@ def test_the_ribbons_of_a_head_view_fill_both_sides(S, T):
     drawn = {(each["i"], each["j"]): each for each in found["ribbons"]}
     for (i, j), weight in np.ndenumerate(weights.numpy()):
         wide = float(weight) * unit
-        assert ((i, j) in drawn) == (wide > 0.04)
+        assert ((i, j) in drawn) == (wide > 0.02)
         if (i, j) not in drawn:
             continue
         top = place["tops"][i] + unit * float(weights[i, :j].sum())

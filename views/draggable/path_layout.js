@@ -3,6 +3,8 @@
 import { bandPath, sum } from "../numbers.js";
 import { ribbonsBetween } from "../flow.js";
 
+const THINNEST_FLOW = 0.15; // pixels: there are as many as pairs of words, in each layer
+
 // The height of each lane, and the places of the layers. A turn grows with the square of an angle, so a lane is as wide
 // as its root; shares add up, and are drawn as they are.
 export function placeLanes(widths, isFrom, width) {
@@ -35,6 +37,6 @@ export function flowsOf(nodes, given, parts, { middle, x, scale }) {
   const edge = (layer) => middle.map((y, i) => y - (nodes[layer][i] * scale) / 2);
   return nodes.slice(1).flatMap((_, layer) => {
     const wide = middle.map((_, j) => middle.map((_, i) => given(layer, i, j) * parts[layer][j] * scale));
-    return ribbonsBetween(wide, edge(layer), edge(layer + 1), x[layer] + 3, x[layer + 1] - 3);
+    return ribbonsBetween(wide, edge(layer), edge(layer + 1), x[layer] + 3, x[layer + 1] - 3, THINNEST_FLOW);
   });
 }
