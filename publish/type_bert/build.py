@@ -221,8 +221,8 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, pyodid
     }
 
 
-def write_page(target: Path, cache: Path, pages: Mapping[str, str | None], beside: str | None = None) -> None:
-    """Write the page: one file or, with a folder for them `beside` it, a page that fetches the files of Python.
+def write_page(target: Path, cache: Path, pages: Mapping[str, str | None], fetched: str | None = None) -> None:
+    """Write the page: one file or, with a folder of files that are `fetched`, a page that fetches the files of Python.
 
     `pages` maps "index", "evening" and "03" to their addresses, or to None. Raises the errors of `fetch` if Pyodide is
     unavailable.
@@ -233,12 +233,12 @@ def write_page(target: Path, cache: Path, pages: Mapping[str, str | None], besid
     files, data = python_files(pyodide) | {"model": packed}, make_data(encoder, tokenizer, pyodide)
     inserted = distance | {"files": "", "where": ""}
     target.parent.mkdir(parents=True, exist_ok=True)
-    if beside:
-        folder = target.parent / beside
+    if fetched:
+        folder = target.parent / fetched
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             write_file(folder / FILES[name], content)
-        data["files"] = {name: f"{beside}/{file}" for name, file in FILES.items()}
+        data["files"] = {name: f"{fetched}/{file}" for name, file in FILES.items()}
         inserted["model"] = f"The model, {len(files['model']) / 1e6:.0f} MB, is loading."
     else:
         inside = (

@@ -136,7 +136,9 @@ def check_flow(view, weights: torch.Tensor) -> None:
 
 def click_a_head(view, pair) -> None:
     """Choose a head in the map of a head view, and point at a token."""
-    view.locator(HEADS).nth(2 * 12 + 4).click()
+    chosen = view.locator(HEADS).nth(2 * 12 + 4)
+    chosen.click()
+    chosen.and_(view.locator("[aria-checked=true]")).wait_for()  # JupyterLab may be busy
     check_flow(view, pair.attention[2, 4])
     view.locator(LEFT).nth(8).hover()
     assert close(shown_numbers(view, RIGHT), pair.attention[2, 4, 8].clamp(min=0.005), 0.0051)

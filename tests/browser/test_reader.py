@@ -86,7 +86,7 @@ def test_the_ribbon_under_the_pointer_is_named(page, draw, pair, tmp_path, heads
     assert len(named) > 20
 
 
-@pytest.mark.parametrize(("layer", "head", "name"), [(5, 5, "all"), (0, 2, "ab")])
+@pytest.mark.parametrize(("layer", "head", "name"), [(5, 5, "all"), (0, 3, "ab")])
 def test_tooltip_shows_each_weight_of_an_enlarged_square(page, draw, pair, tmp_path, layer, head, name):
     open_saved(page, draw["model"](include_layers=[layer]), tmp_path)
     rows, columns = reader.part(pair, name) if name != "all" else (slice(None), slice(None))

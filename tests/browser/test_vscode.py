@@ -35,7 +35,7 @@ def write_page(path, theme: str, outputs: list[str]) -> str:
 
 
 def test_shift_enter_reaches_the_webview_after_a_click(page, draw, tmp_path):
-    """There VS Code hears it. On a head that was reached by the keyboard it adds that head."""
+    """There VS Code hears it each time, and a head that was reached by the keyboard is not added."""
     page.goto(write_page(tmp_path / "vscode.html", "light", [draw["head"]()._repr_html_()]))
     webview = page.frame_locator("iframe")
     webview.locator("body").evaluate("body => { body.heard = []; onkeydown = (event) => body.heard.push(event.key); }")
@@ -47,8 +47,8 @@ def test_shift_enter_reaches_the_webview_after_a_click(page, draw, tmp_path):
     tile.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Shift+Enter")
-    assert head.locator("[role=checkbox][aria-checked=true]").count() == 2
-    assert webview.locator("body").evaluate("body => body.heard") == ["Enter"]
+    assert head.locator("[role=checkbox][aria-checked=true]").count() == 1
+    assert webview.locator("body").evaluate("body => body.heard") == ["Enter", "Enter"]
 
 
 @pytest.mark.parametrize("theme", THEMES)
