@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from itertools import chain
 from typing import NamedTuple, Unpack, overload
-from unicodedata import category, normalize
 
 import torch
 from torch import Tensor, nn
 
+from utils.tokenization import normalize
 from views.arguments import Call, ViewArguments, act, exchange, read_call, read_input
 from views.cuts import measure_cuts
 from views.figures import make_figure, pack
@@ -359,11 +359,6 @@ def quoted(name: str) -> str:
     return f"“\u2068{name.strip()}\u2069”" if is_foreign else f"“{name}”"
 
 
-def plain(text: str) -> str:
-    """Return a text without capitals and accents."""
-    return "".join(letter for letter in normalize("NFD", text.lower()) if category(letter) != "Mn")
-
-
 def index_of_token(token: str | int | None, tokens: Sequence[str]) -> int:
     """Return the index of a token, by default of the first word; ValueError if the text does not contain it."""
     if token is None:
@@ -371,7 +366,7 @@ def index_of_token(token: str | int | None, tokens: Sequence[str]) -> int:
         return next(words, 0)
     if isinstance(token, str):
         names, token = [name.strip() for name in tokens], token.strip()
-        if token not in names and (alike := [name for name in names if plain(name) == plain(token)]):
+        if token not in names and (alike := [name for name in names if normalize(name) == normalize(token)]):
             token = alike[0]  # typed with a capital or an accent, which the tokenizer removes
         if token not in names:
             shown = ", ".join(chain(names[:20], ["…"] if len(names) > 20 else []))
