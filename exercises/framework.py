@@ -240,6 +240,17 @@ def is_stub(answer) -> bool:
     return answer is ...
 
 
+def two_things(answer, named: str) -> tuple:
+    """Return an answer's function and what is with it; `Hint` unless it is a pair, `NotAttempted` for a stub."""
+    pair = isinstance(answer, (tuple, list)) and len(answer) == 2
+    expect(pair, f"Give two things: {named}.")
+    function, other = answer
+    if is_stub(function) or is_stub(other):
+        raise NotAttempted
+    expect_function(function)
+    return function, other
+
+
 def as_letter(value, letters: str) -> str:
     """Return one of some letters from "b", "B" or "(b)"; `Hint` for anything else."""
     letter = str(value).strip(" ().").lower()

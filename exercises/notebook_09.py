@@ -15,7 +15,6 @@ from torch.nn import functional as F
 from exercises.comparison import comparison, expect_own, name_the_mistake
 from exercises.framework import (
     Hint,
-    NotAttempted,
     as_letter,
     as_number,
     close,
@@ -23,7 +22,7 @@ from exercises.framework import (
     expect,
     expect_function,
     expect_tensor,
-    is_stub,
+    two_things,
 )
 from exercises.mistakes import functions
 from exercises.prediction import prediction
@@ -275,12 +274,7 @@ def refuse(*arguments, **options):
 @exercise("9.5", points=2)
 def rival_without_layers(answer):
     """Check a search without layers that finds as many texts as the mean vector, and the title that survives."""
-    pair = isinstance(answer, (tuple, list)) and len(answer) == 2
-    expect(pair, "Give two things: your function, and the letter of the title.")
-    score, title = answer
-    if is_stub(score) or is_stub(title):
-        raise NotAttempted
-    expect_function(score)
+    score, title = two_things(answer, "your function, and the letter of the title")
     title = as_letter(title, "abc")
     queries, texts = second_thousand()
     places = random.Random(0).sample(range(len(texts)), len(texts))

@@ -10,7 +10,6 @@ from torch import Tensor
 from exercises.comparison import expect_own
 from exercises.framework import (
     Hint,
-    NotAttempted,
     as_share,
     as_tensor,
     call,
@@ -19,8 +18,8 @@ from exercises.framework import (
     expect,
     expect_function,
     expect_tensor,
-    is_stub,
     readers_frames,
+    two_things,
 )
 from exercises.heads import as_head, largest_is, read_weights
 from utils.support.intervals import t_interval
@@ -225,12 +224,7 @@ def apply_rule(rule, row: Tensor, names: list[int]) -> float:
 @exercise("10.4", points=2)
 def title_made_false(answer):
     """Check a rule by which the pronoun is more at the names than other tokens are, and the title that is left."""
-    pair = isinstance(answer, (tuple, list)) and len(answer) == 2
-    expect(pair, "Give two things: your rule, and the letter of the title.")
-    rule, title = answer
-    if is_stub(rule) or is_stub(title):
-        raise NotAttempted
-    expect_function(rule)
+    rule, title = two_things(answer, "your rule, and the letter of the title")
     title = str(title).strip().strip("()").lower()
     expect(title in TITLES, "The title is one of the letters a, b and c.")
     names, row = [1, 3], torch.tensor([0.1, 0.5, 0.05, 0.3, 0.05])

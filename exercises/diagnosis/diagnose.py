@@ -120,10 +120,8 @@ def diagnose_states(values: Tensor, reference: Reference, pairs: bool) -> Diagno
     last = values[-1] if values.ndim == 4 else values
     mine = last[reference.real].flatten()
     found, known = match(mine, reference.singles), facts(last, reference.batch[1])
-    if (
-        F.cosine_similarity(mine - reference.singles[found.nearest], mark(last.shape)[reference.real].flatten(), 0)
-        > 0.5
-    ):
+    left = mine - reference.singles[found.nearest]
+    if F.cosine_similarity(left, mark(last.shape)[reference.real].flatten(), 0) > 0.5:
         return Diagnosis("unknown", stage="exercise", taught=["6.4"], says=EXERCISE)
     if not found.fits and is_left_padded(last, reference):
         return Diagnosis("mistake", ["left padding"], "rows", known=known, says=LEFT)
