@@ -75,7 +75,10 @@ def answers(address: str) -> bool:
 
 
 def run_all(page, address: str, last: int):
-    """Open a notebook and run all cells; return its code cells once the one at index `last` shows a view."""
+    """Open a notebook and run all cells; return its code cells once the one at index `last` shows a view.
+
+    JupyterLab scrolls there, and not at once: `show` a cell before using it.
+    """
     page.goto(address)
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
     page.get_by_text("| Idle").wait_for()  # the kernel's state, in the status bar
@@ -84,3 +87,22 @@ def run_all(page, address: str, last: int):
     cells = page.locator(".jp-CodeCell")
     cells.nth(last).locator("iframe:visible").first.wait_for()
     return cells
+
+
+REST = """(frame) => new Promise((rest) => {
+  const place = () => frame.getBoundingClientRect().top;
+  let last, seen = 0;
+  const timer = setInterval(() => {
+    seen = place() === last ? seen + 1 : 0;
+    if (seen === 10) { clearInterval(timer); rest(); }
+    frame.scrollIntoView();
+    last = place();
+  }, 100);
+})"""
+
+
+def show(cell):
+    """Scroll to a cell's picture until it stays in sight, and return its frame: Chromium draws nothing in hidden ones."""
+    frame = cell.locator("iframe:visible").first
+    frame.evaluate(REST)
+    return frame.content_frame

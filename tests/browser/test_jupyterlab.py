@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.browser import figure_examples as figures
 from tests.browser import reader
-from tests.browser.jupyterlab import run_all, serve_jupyterlab
+from tests.browser.jupyterlab import run_all, serve_jupyterlab, show
 from tests.helpers import ROOT
 
 SETUP = """\
@@ -66,8 +66,7 @@ def test_a_reader_runs_a_notebook_and_uses_its_views_and_figures(page, jupyterla
     cells = run_all(page, jupyterlab("views"), len(CELLS))
     use_views(page, cells, pair)
     for index, name in enumerate(FIGURES, start=len(VIEWS) + 1):
-        cells.nth(index).scroll_into_view_if_needed()
-        figures.FIGURES[name].use(cells.nth(index).frame_locator("iframe"))
+        figures.FIGURES[name].use(show(cells.nth(index)))
         assert not cells.nth(index).locator(".jp-OutputArea-output p").is_visible()
     press_keys_after_a_click(page, cells, len(VIEWS) + 1)
     use_explore(page, cells.nth(len(CELLS)).locator(".jp-OutputArea-child").nth(1))
@@ -75,13 +74,17 @@ def test_a_reader_runs_a_notebook_and_uses_its_views_and_figures(page, jupyterla
 
 
 def use_views(page, cells, pair) -> None:
-    head, model, first, second = (cells.nth(index + 1).frame_locator("iframe") for index in range(4))
+    head = show(cells.nth(1))
     reader.click_a_head(head, pair)
+    model = show(cells.nth(2))
     reader.enlarge_a_head(model, pair, 12 + 5)
+    second = show(cells.nth(4))
     reader.open_query(second, 2)
     reader.check_computation(second, pair, 4, 9, 2)
+    first = show(cells.nth(3))
     reader.check_neuron_lines(first, pair.attention[1, 3])  # which the other one has not moved
-    for view in (head, model, first, second):
+    for index, view in enumerate((head, model, first, second), start=1):
+        show(cells.nth(index))
         assert reader.cropped(view) == []
     for index in range(len(VIEWS)):  # the text for when frames are removed
         assert not cells.nth(index + 1).locator(".jp-OutputArea-output p").is_visible()
@@ -97,6 +100,7 @@ def use_views(page, cells, pair) -> None:
 def press_keys_after_a_click(page, cells, index: int) -> None:
     """Check that Shift+Enter runs a cell after a click in its picture, and Escape only leaves the picture."""
     frame, active = cells.nth(index).locator("iframe"), page.locator(".jp-Cell.jp-mod-active")
+    show(cells.nth(index))
     cells.nth(index).locator(".jp-InputPrompt").click()
     for key, moved in (("Escape", 0), ("Shift+Enter", 1)):
         frame.content_frame.locator("svg").first.click(position={"x": 5, "y": 5})
