@@ -68,10 +68,13 @@ class Cell:
     def changed(self) -> set[str]:
         """Return the names that it binds, sets a part of, calls a method of, or writes as a module.
 
-        Such as `x = 1`, `x.y = 1`, `x.add(1)`, `%%writefile x.py`.
+        Such as `x = 1`, `x.y = 1`, `x.add(1)`, `%%writefile x.py`; and "*" for `import *`, which may bind any name.
         """
         names = set()
         for node in ast.walk(ast.parse(self.python)):
+            if isinstance(node, ast.ImportFrom):
+                names |= {alias.name for alias in node.names} & {"*"}
+                continue
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
                 node = node.value.func
             elif not isinstance(getattr(node, "ctx", None), ast.Store):
@@ -123,7 +126,7 @@ def steps_to_run(original: Sequence[Cell], handed_in: Sequence[Cell], answers: d
     The original has its first two cells, set-up and imports, and its order. A student's other cells, added or edited,
     go before the next answer; those below the last answer run right after set-up. Cells that define nothing that is
     used later are skipped, unless an answer uses a name that no cell seems to define: then all of the student's cells
-    run, since one may define it by `import *`, `exec` or `globals`.
+    run, since one may define it by `exec` or `globals`; `import *` runs always, as it replaces even `sum` and `max`.
     """
     sources = {cell.source for cell in original}
     students = own = [cell for cell in handed_in if not cell.number and cell.source not in sources]
@@ -136,7 +139,7 @@ def steps_to_run(original: Sequence[Cell], handed_in: Sequence[Cell], answers: d
         elif not cell.number:
             steps.append(("", cell))
     steps[2:2] = [("", cell) for cell in own]
-    needed, wanted = [], set()
+    needed, wanted = [], {"*"}
     for index, (number, cell) in reversed(list(enumerate(steps))):
         if index < 2 or cell is answers.get(number) or cell.changed & wanted:
             needed.insert(0, (number, cell))

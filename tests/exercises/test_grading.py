@@ -502,3 +502,7 @@ def test_cells_that_may_define_a_missing_name_are_run(helper):
     named = Cell("e", "from math import floor", 2)
     steps = steps_to_run(original, [unneeded, named, answer], {"2.2": answer})
     assert [cell.id for _, cell in steps] == ["a", "b", "e", "c"]  # nothing is missing, so only what is needed
+    torch_names = Cell("e", "from torch import *", 2)  # its max takes a dimension
+    answer = Cell("c", 'answer = max(2.5, 3)\ncheck("2.2", answer)', 3)
+    steps = steps_to_run(original, [unneeded, torch_names, answer], {"2.2": answer})
+    assert [cell.id for _, cell in steps] == ["a", "b", "e", "c"]
