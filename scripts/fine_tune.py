@@ -260,10 +260,11 @@ def class_names(config: BertConfig) -> list[str]:
 
     The configuration has them twice, and one of the two may have only the default names. ValueError if they disagree.
     """
-    classes, ids = [str(config.id2label[class_id]) for class_id in sorted(config.id2label)], config.label2id or {}
+    given, ids = {class_id: str(name) for class_id, name in config.id2label.items()}, config.label2id or {}
+    classes = [given[class_id] for class_id in sorted(given)]
     if classes == unnamed(len(classes)) and sorted(ids.values()) == [*range(len(classes))]:
         return sorted(ids, key=ids.get)
-    if wrong := [name for class_id, name in enumerate(classes) if ids.get(name, class_id) != class_id]:
+    if wrong := [name for class_id, name in given.items() if ids.get(name, class_id) != class_id]:
         raise ValueError(
             f"{config.name_or_path} gives the class {wrong[0]!r} two ids, in id2label and label2id: correct {CONFIG}"
         )

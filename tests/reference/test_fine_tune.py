@@ -119,7 +119,7 @@ def test_unnamed_classes_get_names_from_data(tmp_path, own, run):
 @pytest.mark.parametrize(
     ("rows", "settings", "words"),
     [
-        (2, {"id2label": {"1": "neg", "2": "pos"}}, "the ids of the classes are 1, 2: number them 0, 1, … in id2label"),
+        (2, {"id2label": {"1": "neg", "2": "pos"}, "label2id": {"neg": 1, "pos": 2}}, "the classes are 1, 2: number"),
         (2, {"id2label": ["neg", "pos"]}, "'list' object has no attribute 'items'): correct this setting"),
         (2, {"id2label": {"0": None, "1": None}}, "has the classes None, None, but the data has neg, pos"),
         (3, {"id2label": {"0": "neg", "1": "pos", "2": "pos"}, "label2id": {"neg": 0, "pos": 2}}, "'pos' two ids"),
