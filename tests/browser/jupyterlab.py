@@ -102,7 +102,7 @@ REST = """(frame) => new Promise((rest) => {
 
 
 def show(cell):
-    """Scroll to a cell's picture until it stays in sight, and return its frame: Chromium draws nothing in hidden ones."""
+    """Scroll to a cell's picture until it stays in sight, and return its frame: Chromium leaves hidden ones empty."""
     frame = cell.locator("iframe:visible").first
     frame.evaluate(REST)
     return frame.content_frame
