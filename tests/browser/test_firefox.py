@@ -1,6 +1,5 @@
 """In Firefox: views and figures are drawn, follow pointer and keys and are saved; both pages of the site answer."""
 
-import json
 import re
 
 import pytest
@@ -108,20 +107,13 @@ def test_a_readers_own_sentence_is_answered(firefox, explorer_address, tokenizer
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["site", "file"])
-def test_firefox_judges_every_answer_alike(firefox, type_bert_address, folder, kind):
+def test_a_typed_line_is_judged(firefox, type_bert_address):
     firefox.resize(390, 700)
-    firefox.open(type_bert_address if kind == "site" else (folder / "file.html").as_uri())
+    firefox.open(type_bert_address)
     firefox.evaluate("box.scrollIntoView({ block: 'center' })")
     firefox.point_at("#body", click=True)
     firefox.press(*"softmax([dot(query, key) for key in keys])", ENTER)
     firefox.wait_for("by('verdict').textContent.includes('Divide each score')", 180)
     firefox.wait_for("by('effect').textContent.includes('1.00')")
     assert firefox.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    answers = type_bert_page.for_browsers() if kind == "site" else []
-    asked = json.dumps([{"gap": gap, "body": body} for gap, _, body in answers])
-    firefox.evaluate(f"({type_bert_page.JUDGE})({asked}).then((said) => {{ window.said = said; }}) && 0")
-    firefox.wait_for("window.said !== undefined", 600)
-    said = firefox.evaluate("window.said")
-    assert [(a, b) for a, b in zip(answers, said, strict=True) if a[1] not in b] == []
     assert firefox.heard == []

@@ -7,12 +7,9 @@ import pytest
 from tests.helpers import ROOT, run_python
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("0[0-5]_*.ipynb"))
-# code that loads the official model, such as the check of exercise 3.3; 01 has none
-COMPARES = ("load_reference_model(", 'check("3.3"', 'check("4.5"', 'check("5.5"', "Imports for the proofs")
 # imports of transformers' models, and packages that only some cells need; 01 uses pandas
 HEAVY = ("transformers.modeling_utils", "torch._dynamo", "torch._inductor", "accelerate", "sympy", "scipy")
 HEAVY += ("sklearn", "onnxruntime", "faiss", "sentence_transformers")
-COMPILER = {"torch._dynamo", "torch._inductor", "sympy"}  # torch also imports these for an optimizer
 # run the cells of some notebooks, and print which cell imported which heavy modules
 RUN = r"""
 import contextlib, io, json, re, sys
@@ -32,17 +29,17 @@ print(json.dumps(found))
 """
 
 
-def cells_before_comparing(path) -> list[str]:
-    """Return the code cells of a notebook before it loads the official model."""
+def cells_to_run(path) -> list[str]:
+    """Return the code cells of 00, which loads no official model, and those that set up a later notebook."""
     cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
     sources = ["".join(cell["source"]) for cell in cells]
-    return sources[: next((n for n, cell in enumerate(sources) if any(map(cell.count, COMPARES))), None)]
+    return sources if path.name.startswith("00") else sources[:2]
 
 
 @pytest.fixture(scope="module")
 def imported() -> dict[str, list[list[str]]]:
-    """Return the heavy modules that each cell before the comparison imported, by notebook."""
-    cells = {path.name: cells_before_comparing(path) for path in NOTEBOOKS}
+    """Return the heavy modules that each cell imported, by notebook."""
+    cells = {path.name: cells_to_run(path) for path in NOTEBOOKS}
     run = run_python("-W", "ignore", "-c", RUN, folder=ROOT / "notebooks", typed=json.dumps([cells, HEAVY]))
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout.splitlines()[-1])
@@ -50,7 +47,6 @@ def imported() -> dict[str, list[list[str]]]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_heavy_imports_wait_for_the_comparison(path, imported):
-    cells = cells_before_comparing(path)
-    assert len(cells) > 3, "the notebook begins with a comparison"
+    cells = cells_to_run(path)
     for cell, modules in zip(cells, imported[path.name], strict=True):
-        assert not {*modules} - (COMPILER if "torch.optim" in cell else set()), cell
+        assert modules == [], cell

@@ -1,80 +1,13 @@
 """All colours and letters come from one table, and colours that must differ do so for every type of colour vision."""
 
-import json
-import re
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.helpers import ROOT, project_paths
-from utils.support.colours import (
-    DARK,
-    FACE,
-    HEADS,
-    LETTERS,
-    LIGHT,
-    MONOSPACE,
-    ROLES,
-    SCALES,
-    SMALL,
-    TINTS,
-    TITLE,
-    WIDTH,
-)
+from utils.support.colours import DARK, HEADS, LIGHT, ROLES
 
 THEMES = {"light": LIGHT, "dark": DARK}
-TABLE = {*LIGHT.values(), *DARK.values(), *TINTS.values(), *HEADS["light"], *HEADS["dark"]}
-TABLE |= {stop for theme in SCALES.values() for scale in theme.values() for stop in scale}
-# Greys that drawings may use for lines and text in addition to the table; code and styles may use black and white.
-GREYS = {"#111", "#333", "#444", "#555", "#595959", "#999", "#bbb", "#bbbbbb", "#ddd", "#ffffff"}
-HEX = re.compile(r"(?<![#&\w])#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})(?![\w-])")
-HUES = "red|green|blue|orange|purple|pink|brown|cyan|magenta|gold|yellow|navy|teal|crimson|salmon|steelblue|gr[ae]y"
-MAPS = r"Blues|Oranges|Greens|Reds|Gr[ae]ys|Set\d|viridis|cividis|plasma|magma|coolwarm|RdBu\w*|tab\d+"
-NAMED = re.compile(
-    rf"""["'](?:C\d|tab:\w+|{MAPS})["']|colou?rs?\b.*["'](?:dark|light)?(?:{HUES})["']"""
-    rf"""|(?:color|fill|stroke|background): ?(?:{HUES})\b"""
-)
-FOLDERS = {"utils", "views", "exercises", "explorer", "publish", "benchmarks", "scripts", "notebooks"}
-STYLED = {".py", ".css", ".js", ".html", ".toml", ".j2"}
-
-
-def project_files(*suffixes: str) -> list[Path]:
-    """Return the project's files with these suffixes, without Colab's badge and our colours."""
-    others = {"notebooks/images/colab.svg", "utils/support/colours.py"}
-    return [
-        Path(name)
-        for name in project_paths()
-        if name.split("/")[0] in FOLDERS and Path(name).suffix in suffixes and name not in others
-    ]
-
-
-def found_in(text: str, allowed: set[str]) -> list[str]:
-    return [one for one in HEX.findall(text) if one.lower() not in allowed] + NAMED.findall(text)
-
-
-@pytest.mark.parametrize("path", project_files(*STYLED), ids=str)
-def test_code_and_styles_use_no_literal_colours(path):
-    assert found_in((ROOT / path).read_text("utf-8"), {"#ffffff"}) == []
-
-
-@pytest.mark.parametrize("path", project_files(".ipynb"), ids=str)
-def test_notebook_cells_use_colour_roles(path):
-    cells = json.loads((ROOT / path).read_text("utf-8"))["cells"]
-    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    assert found_in(code, set()) == []
-
-
-@pytest.mark.parametrize("path", project_files(".svg"), ids=str)
-def test_drawings_use_the_colours_and_fonts_of_the_table(path):
-    text = (ROOT / path).read_text("utf-8")
-    assert found_in(text, TABLE | GREYS) == []
-    faces = set(re.findall(r'font-family="([^"]*)"', text))
-    assert faces <= {FACE.replace('"', "'"), MONOSPACE.replace('"', "'")}
-    assert re.match(rf'<svg [^>]*viewBox="-?\d+ 0 {WIDTH} (\d+)" width="{WIDTH}" height="\1"', text)
-    if path.name != "07_attention_views.svg":  # three small views, a third of their size
-        assert set(re.findall(r'font-size="([^"]*)"', text)) <= {str(SMALL), str(LETTERS), str(TITLE)}
 
 
 # Machado, Oliveira and Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency", table
