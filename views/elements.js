@@ -24,6 +24,13 @@ export const stopsOf = (name) =>
     .split(" ")
     .map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 
+// A scale of colours in steps, each a box that a saved picture has too, between the texts of its ends.
+export function ramp(parent, ends, colour) {
+  const steps = add(parent, "span", { class: "ramp" });
+  for (let step = 0; step < 18; step++) add(steps, "i", { style: `background: ${colour(step / 17)}` });
+  parent.replaceChildren(`${ends[0]} `, steps, ` ${ends[1]}`);
+}
+
 // A text may be longer than its column.
 export function fitText(text, most) {
   if (text.getComputedTextLength() > most) set(text, { textLength: most, lengthAdjust: "spacingAndGlyphs" });

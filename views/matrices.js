@@ -4,7 +4,7 @@
 import { root } from "./frame.js";
 import { shareOf } from "./flow.js";
 import { blend, capital, clamp, format, largest, tokenName } from "./numbers.js";
-import { add, ARROWS, by, set, stopsOf } from "./elements.js";
+import { add, ARROWS, by, ramp, set, stopsOf } from "./elements.js";
 import { data, say } from "./draggable/figure.js";
 import { between, chosen, isMark, panel, showTip, start, vis } from "./reader.js";
 import { AXIS, ENOUGH, kindOf, placeHeads } from "./squares.js";
@@ -175,9 +175,7 @@ function paintSquares() {
   const scale = scaleOfWeights();
   for (const { square, weights } of drawn)
     square.children[1].setAttribute("href", paintWeights(weights, scale, SHARPEST));
-  const ramp = add(legend, "span", { class: "ramp" });
-  for (let step = 0; step < 18; step++) add(ramp, "i").style.background = `rgb(${scale[15 * step]})`;
-  legend.replaceChildren("Attention weights: 0 ", ramp, " 1");
+  ramp(legend, ["Attention weights: 0", 1], (share) => `rgb(${scale[Math.round(255 * share)]})`);
   if (enlarged()) arrange();
 }
 

@@ -81,7 +81,7 @@ def sentence_view(
     last_of = index_of_token(token, first.tokens) if cuts == "last" else None
     turns = measure_turns(call, other, last_of) if cuts else None
     cut = None if turns is None or mode == "words" or start["head"] == A else turns[:, first.layers]
-    title = title_of(sentences, compared, drawn[mode], start, cut, whose="the last vector of " * (cuts == "last"))
+    title = title_of(sentences, compared, drawn[mode], start, cut, "the last" if cuts == "last" else "its")
     labels = check_labels(labels, sentences)
     details = describe(first.name, L, A, [first.tokens])
     view = make_figure(
@@ -319,22 +319,22 @@ def title_of(
     drawn: Columns,
     start: dict,
     turns: Tensor | None = None,
-    whose: str = "",
+    which: str = "its",
 ) -> str:
-    """Return the title of a view, which the page changes with the reader's choices; `turns` are drawn in pieces."""
+    """Return the title of a view, which the page changes with the reader's choices; `turns` are of `which` vector."""
     token, layer, head = start["token"], start["layer"], start["head"]
     names = drawn.names[0]
     if compared is None:
         row = merge(drawn_weights(sentences[0].weights, layer, head), drawn.ids[0], drawn.ids[0], len(names))[token]
         most = int(row.argmax())
         goal = "itself" if most == token else quoted(names[most])
-        if turns is None and float(row.max() - row.min()) < 1e-6:
-            return f"{quoted(names[token])} looks at all tokens alike"
         if turns is None:
-            return f"{quoted(names[token])} looks most at {goal}"
-        turn = turns[0, layer, head, drawn.ids[0].index(token), drawn.ids[0].index(most)]
-        turn = (turn * 100).round().item() / 100  # as it is packed
-        return f"Without its link to {goal} ({row[most]:.2f}), {whose}{quoted(names[token])} turns by {turn:.1f}°"
+            alike = float(row.max() - row.min()) < 1e-6
+            return f"{quoted(names[token])} looks {'at all tokens alike' if alike else f'most at {goal}'}"
+        both = turns[:, layer, head, drawn.ids[0].index(token), drawn.ids[0].index(most)].tolist()
+        left, shared = ("–" if turn != turn else f"{round(turn, 2):.1f}°" for turn in both)  # as they are packed
+        link = f"Head {sentences[0].layers[layer]}-{head}, link of {quoted(names[token])} to {goal} ({row[most]:.2f})"
+        return f"{link}: left out, {which} vector turns by {left}; shared, by {shared}"
     if token not in drawn.ids[1]:
         return f"{quoted(names[token])} is in one text only"
     first, second = (drawn_weights(weights, layer, head)[token] for weights in compared)

@@ -283,8 +283,8 @@ def test_each_cut_is_drawn_as_it_was_measured(page, tmp_path, encoder, tokenizer
     turns, weights = measure_cuts(encoder, tokenizer, (text,)), encoder(**tokenizer(text), output_attentions=True)
     open_figure(page, sentence_view(encoder, tokenizer, text, token=2, layer=4, head=5, cuts=True), tmp_path)
     title, cores = page.locator("h1"), page.locator(".core")
-    expect(title).to_contain_text("Without its link to “[CLS]”")
-    for cut, name in enumerate(["link left out", "left out, its weight shared"]):
+    expect(title).to_contain_text("Head 4-5, link of “animal” to “[CLS]”")
+    for cut, name in enumerate(["link left out", "link left out, its weight shared"]):
         page.get_by_label(name, exact=True).check()
         for layer, head, token in random.Random(cut).sample([*itertools.product(range(6), range(12), range(8))], 12):
             page.locator(".heads [role=radio]").nth(13 * layer + head).click()
@@ -298,8 +298,10 @@ def test_each_cut_is_drawn_as_it_was_measured(page, tmp_path, encoder, tokenizer
             assert [width for _, width in drawn] == pytest.approx(widths, abs=0.05)
             most = int(given.argmax())
             expect(title).to_contain_text(f"({given[most]:.2f})")
-            expect(title).to_contain_text(f"turns by {goal[most]:.1f}°")
-            assert ("shared among the others" in title.text_content()) == bool(cut)
+            said = re.search(r"left out, its vector turns by (.*)°; shared, by (.*)°", title.text_content())
+            assert [*map(float, said.groups())] == pytest.approx(turns[:, layer, head, token, most].tolist(), abs=0.056)
+            longest = float(numbers(page, ".heads .cell").nan_to_num().max())
+            assert float(page.locator(".ends").text_content()[2:].strip(" °")) == pytest.approx(longest, abs=0.051)
     page.locator(".heads [role=radio]").nth(12).click()  # a mean of heads has no cut
     expect(title).to_contain_text("looks most at")
     page.locator(".heads [role=radio]").first.click()
@@ -315,10 +317,11 @@ def test_the_last_vector_of_one_word_is_named(page, tmp_path, encoder, tokenizer
     turns, weights = measure_cuts(encoder, tokenizer, (text,), 1), encoder(**tokenizer(text), output_attentions=True)
     most = int(weights.attentions[4][0, 5, 1].argmax())
     assert view.summary.startswith(page.locator("h1").text_content())
-    for cut, name in enumerate(["link left out", "left out, its weight shared"]):
+    left, shared = (round(turn, 2) for turn in turns[:, 4, 5, 1, most].tolist())  # as they are packed
+    for name in ("link left out", "link left out, its weight shared"):
         page.get_by_label(name, exact=True).check()
-        turn = round(turns[cut, 4, 5, 1, most].item(), 2)  # as it is packed
-        expect(page.locator("h1")).to_contain_text(f"the last vector of “it” turns by {turn:.1f}°")
+        said = f"left out, the last vector turns by {left:.1f}°; shared, by {shared:.1f}°"
+        expect(page.locator("h1")).to_contain_text(said)
         expect(page.locator("#say")).to_contain_text("how far the last vector of “it” turns")
     page.locator(".word").nth(2).click()  # of which nothing was measured
     expect(page.locator("h1")).to_contain_text("“was” looks most at")

@@ -1,10 +1,10 @@
 // A map of all heads: a button for each and, with `means`, one for the mean of each layer, and one for the mean of all. `heads`, the number of heads, is the place of a layer's mean, and that of layers the place of all.
 
 import { clamp, format } from "../numbers.js";
-import { add, onArrows, set } from "../elements.js";
+import { add, onArrows, ramp, set } from "../elements.js";
 
-// `choose(layer, head, event)` is called with what was pressed. Returns a function that shows a number in each cell,
-// `numbers[layer][head]` from 0 to `most`, and marks those that are chosen.
+// `choose(layer, head, event)` is called with what was pressed. Returns `show`, which names a number in each cell,
+// `numbers[layer][head]`, and those of both ends of the colours, and marks those that are chosen; and `paint`.
 export function headMap(parent, layers, heads, role, choose, means = true) {
   const across = means ? heads + 1 : heads;
   const grid = add(add(parent, "div", { class: "scroll" }), "div", {
@@ -56,7 +56,10 @@ export function headMap(parent, layers, heads, role, choose, means = true) {
   }
   const each = (act) =>
     cells.forEach((row, layer) => row.forEach((cell, head) => isCell(cell) && act(cell, layer, head)));
-  function show(numbers, isChosen, meaning = "") {
+  const scale = add(parent, "p", { class: "ends" });
+  const colour = (share) => `color-mix(in srgb, var(--key) ${100 * share}%, var(--ground, var(--paper)))`;
+  function show(numbers, isChosen, meaning = "", ends = [0, 1]) {
+    if (numbers) ramp(scale, ends, colour);
     each((cell, layer, head) => {
       const share = numbers?.[layer][head],
         number = numbers ? `: ${format(share)}${meaning}` : "",

@@ -7,7 +7,8 @@ import { ribbonPaths } from "./ribbons.js";
 import { degrees, drawing, FULL, nameOf, short, shown, sizes, state, turnsOf } from "./sentence_texts.js";
 
 const MAX_LETTERS = 20,
-  MIN_LETTERS = 14; // pixels
+  MIN_LETTERS = 14, // pixels
+  THIN = 6; // pixels of a ribbon whose outline would hide its filling
 
 // Pieces and punctuation are nearer to what is before them.
 function isNear(i) {
@@ -122,7 +123,10 @@ export function put(token, from, moving, goal, fold, theirs, turned = null) {
     trace(each, side).forEach(({ d, breadth }, i) => set(ribbons[side][i], { d, "stroke-width": breadth }));
     const rimmed = turned && !side ? each : theirs[side],
       rims = rimmed && trace(rimmed, side);
-    outlines[side].forEach((path, i) => set(path, { d: rims && rimmed[i] > 0.005 ? rims[i].outline : "" }));
+    outlines[side].forEach((path, i) => {
+      set(path, { d: rims && rimmed[i] > 0.005 ? rims[i].outline : "" });
+      set(path, { class: `outline${rims?.[i].breadth < THIN ? " thin" : ""}${i === token ? " asks" : ""}` });
+    });
   });
   trace(shares, 0).forEach(({ d, breadth }, i) => {
     const filled = turned ? Math.min(breadth, (place.whole * turned[i]) / FULL) : 0;

@@ -7,7 +7,7 @@ export const { labels, drawn, sizes, heads, layers, models } = data;
 export const L = layers.length;
 export const rows = []; // per text: of each layer, head and token
 export const turns = []; // per cut: the degrees of each layer, head and token; empty if they were not measured
-export const CUTS = ["link left out", "left out, its weight shared"];
+export const CUTS = ["link left out", "link left out, its weight shared"];
 export const state = { text: 0, before: null, target: 0, all: models, cut: null, ...data.first };
 // What is drawn: the columns of each slot, the elements for it, and where they are; `given` is what the map shows.
 export const drawing = { slots: [], words: [], ribbons: [], outlines: [], parts: [], tags: [], place: null, given: [] };
@@ -114,14 +114,11 @@ export function title() {
     asker = quoted(names[token] || second[token]);
   if (!other) {
     const most = largest(one),
-      turned = turnsOf(),
       goal = most === token ? "itself" : quoted(names[most]);
-    if (!turned && isEven(one)) return `${asker} looks at all tokens alike`;
-    if (!turned) return `${asker} looks most at ${goal}`;
-    const link = `its link to ${goal} (${format(one[most])})`,
-      whose = data.last ? `the last vector of ${asker}` : asker;
-    if (Number.isNaN(turned[most])) return `${asker} gives all to ${goal}: nothing else can share that`;
-    return `${state.cut ? `With ${link} shared among the others` : `Without ${link}`}, ${whose} turns by ${degrees(turned[most])}`;
+    if (!turnsOf()) return isEven(one) ? `${asker} looks at all tokens alike` : `${asker} looks most at ${goal}`;
+    const [left, shared] = CUTS.map((_, cut) => degrees(turnsOf({ ...state, cut })[most])),
+      link = `Head ${layers[state.layer]}-${state.head}, link of ${asker} to ${goal} (${format(one[most])})`;
+    return `${link}: left out, ${data.last ? "the last" : "its"} vector turns by ${left}; shared, by ${shared}`;
   }
   if (!isInBoth()) return `${asker} is in one text only`;
   if (isSame(one, other)) return `${asker} gives the same in both`;
@@ -149,25 +146,16 @@ export function sentence(token, shares, others, names, second) {
     now = `${where}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
   if (isEven(row(state.text)))
     return `${where}, ${quoted(names[token])} gives ${format(shares[token])} to every token.`;
-  if (turnsOf()) return `${now} ${cutInWords(token, shares, names)}`;
+  if (turnsOf()) {
+    const whose = `${data.last ? "last vector" : "vector after this layer"} of ${quoted(names[token])}`;
+    return `${now} Outline: the weight. Filling: how far the ${whose} turns with this one ${CUTS[state.cut]}; a ribbon of weight 1 is full at ${FULL}\u00b0.`;
+  }
   if (!state.before || !has(state.before.text, state.before.token)) return now;
   const was = state.before.text,
     to = drawing.slots.findIndex((columns) => columns.includes(state.target));
   const [gets, got] = [row(state.text), row(was, state.before)].map((own) => format(own[state.target]));
   const exchanged = `With ${quoted(labels[state.text])} instead of ${quoted(labels[was])}`;
   return `${exchanged}, ${quoted(names[to])} gets ${gets}, not ${got}. ${now}`;
-}
-
-// What the outline and the filling mean, and both cuts of the widest ribbon.
-function cutInWords(token, shares, names) {
-  const at = largest(shares),
-    [left, shared] = CUTS.map((_, cut) => degrees(turnsOf({ ...state, cut })[drawing.slots[at][0]])),
-    goal = at === token ? "itself" : quoted(names[at]);
-  return (
-    `Outline: the weight. Filling: how far the ${data.last ? "last vector" : "vector after this layer"} of ` +
-    `${quoted(names[token])} turns without this one link; a ribbon of weight 1 is full at ${FULL}\u00b0. The link to ${goal} left out: ${left}; its weight shared ` +
-    `among the others: ${shared}.`
-  );
 }
 
 const isInBoth = () => shown().every((text) => has(text, state.token));

@@ -12,7 +12,6 @@ import {
   drawing,
   drawn,
   findSlots,
-  FULL,
   gather,
   has,
   heads,
@@ -227,8 +226,10 @@ function drawMap(names, asker) {
   );
   drawing.given = numbers;
   const turned = turnsOf(),
-    most = turned ? FULL : state.both ? Math.max(...numbers.flat(), 0.005) : 1;
-  heatmap.show(numbers, (layer, head) => layer === state.layer && head === state.head, turned ? "\u00b0" : "");
+    most = turned || state.both ? Math.max(...numbers.flat().filter(Number.isFinite), 0.005) : 1,
+    unit = turned ? "\u00b0" : "",
+    isChosen = (layer, head) => layer === state.layer && head === state.head;
+  heatmap.show(numbers, isChosen, unit, [`0${unit}`, turned ? degrees(most) : format(most)]);
   target.replaceChildren();
   if (state.both) {
     question.textContent = `All ${L * heads} heads: the attention that moves, of`;
@@ -237,7 +238,7 @@ function drawMap(names, asker) {
     });
   } else {
     question.textContent = turned
-      ? `All ${L * heads} heads: how far ${quoted(short(asker))} turns without its link to`
+      ? `All ${L * heads} heads: how far ${quoted(short(asker))} turns without its link${state.cut ? ", its weight shared," : ""} to`
       : `All ${L * heads} heads: what ${quoted(short(asker))} gives to`;
     names.forEach((name, i) => {
       add(target, "option", {}, short(name)).selected = drawing.slots[i].includes(state.target);
