@@ -225,7 +225,7 @@ add(
         attentions(merged_without_transpose)
         Heads are merged without transposing back: the shape fits, and tokens are mixed.
     size and number of heads exchanged | 4.5
-        attentions(replace(num_heads=lambda attention: attention.query.out_features // attention.num_heads))
+        heads_split(lambda x, A: x.unflatten(-1, (-1, A)).transpose(1, 2))
         The size and the number of heads are exchanged: view(B, S, D, A) in place of view(B, S, A, D).
     """,
 )

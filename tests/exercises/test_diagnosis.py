@@ -264,6 +264,14 @@ def test_small_unknown_mistake_is_never_called_right(official, reference):
 # Two bugs
 
 
+def test_every_pair_can_be_made_and_run():
+    """One that raises would end the search for all."""
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 8}
+    encoder, batch = TransformerEncoder(BertConfig(**sizes)), probe_batch(load_tokenizer())
+    for pair in pairs.pairs_of(ENCODER_BUGS):
+        assert with_bugs(encoder, *pair)(*batch, output_attentions=True).last_hidden_state.shape == (5, 16, 8), pair
+
+
 def test_pair_is_found_among_pairs_that_are_kept(reference, tmp_path, monkeypatch):
     folder = lambda *names: tmp_path  # noqa: E731
     monkeypatch.setattr(pairs.huggingface_hub, "cached_assets_path", folder)
