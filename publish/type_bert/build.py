@@ -20,6 +20,11 @@ import torch
 from safetensors.numpy import load_file
 from torch import Tensor
 
+from exercises.diagnosis.broken import mark
+from exercises.diagnosis.bugs import BUGS, ENCODER_BUGS
+from exercises.diagnosis.matching import CLEAR, EXACT, NOISE
+from exercises.diagnosis.probe import probe, weight_sums
+from exercises.diagnosis.reference import Reference, default_reference
 from explorer.explorer import START, fingerprint, make_style
 from explorer.npm import Package, fetch, read_member
 from publish.badges import Address, current, link_to
@@ -27,7 +32,7 @@ from publish.type_bert.checks import first_lines, parts_of, split
 from publish.type_bert.gaps import GAPS
 from utils.encoder import TransformerEncoder
 from utils.search import embed
-from utils.support.checkpoint import embedded_folder
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, embedded_folder
 from utils.support.files import write_file
 from utils.tokenization import WordPieceTokenizer
 from views import sentence_view
@@ -55,6 +60,7 @@ TEXTS = ("time flies", "hours go by quickly", "a fly has two wings")
 SENTENCE, WORDS = "The animal didn't cross the street because it was too {}.", ("tired", "narrow")
 LAYER, HEAD = 3, 1
 TABLE = "embeddings.word_embeddings.weight"  # half of all weights
+PROJECTIONS = 8  # numbers that are kept of a vector
 STEPS = {"words": 255, "others": 1023}  # of a row's largest weight: 9 and 11 bits, so that the model takes 29 MB
 # The page and its workers, which are blobs, may fetch the page's own files only. The workers import data: addresses,
 # and the views, which inherit this policy, have styles of their own.
@@ -169,6 +175,26 @@ def numbers_of_head(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) 
     return {"head": head, "official": official, "tokens": tokens}
 
 
+def numbers_of_bugs(reference: Reference) -> dict:
+    """Return what diagnosis.js compares a file with: projections of the last vectors, without and with each bug."""
+    H = reference.right.size(-1)
+    directions = torch.randn(PROJECTIONS, H, generator=torch.Generator().manual_seed(0))
+    guesses = {names: guess for names, guess in reference.singles.items() if guess.isfinite().all()}
+    marked = mark(reference.right.shape)[reference.real].flatten()
+    kept = [(numbers.view(-1, H) @ directions.T).flatten() for numbers in (marked, *guesses.values())]
+    return {
+        "probe": probe(reference.encoder, reference.tokenizer),
+        "sums": weight_sums(reference.encoder),
+        "shape": [*reference.right.shape],
+        "real": reference.real.flatten().nonzero().flatten().tolist(),
+        "directions": pack(directions),
+        "kept": pack(torch.stack(kept)),
+        "names": [" and ".join(names) for names in guesses],
+        "says": ["", *(f"{BUGS[name].sentence} See exercise {BUGS[name].exercise}." for (name,) in [*guesses][1:])],
+        "limits": {"noise": NOISE["float32"], "clear": CLEAR["float32"], "exact": EXACT},
+    }
+
+
 def draw_view(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> str:
     """Return the page of the sentence view, for both sentences and the layer of the head."""
     first, second = map(SENTENCE.format, WORDS)
@@ -194,6 +220,7 @@ def make_page(data: Mapping, pages: Mapping[str, str | None], inserted: Mapping,
         "licence": html.escape(distribution(package).read_text(licence)),
         "version": PYODIDE.version,
         "name": "all-MiniLM-L6-v2",
+        "bugs": str(len(ENCODER_BUGS)),
         **inserted,
     }
 
@@ -216,6 +243,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, pyodid
         "parts": {gap: dict(zip(("above", "ours", "first"), each, strict=True)) for gap, each in parts.items()},
         "python": {f"/home/pyodide/{name}": (ROOT / name).read_text("utf-8") for name in PYTHON},
         "lock": {"info": json.loads(read_member(pyodide, "pyodide-lock.json"))["info"], "packages": {}},
+        "bugs": numbers_of_bugs(default_reference(DEFAULT_CHECKPOINT)),
         "texts": TEXTS,
         "cosines": [round(float(first @ other), 4) for other in others],
     }

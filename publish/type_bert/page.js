@@ -3,6 +3,7 @@
 import { packed, wordsOf } from "../../explorer/numbers.js";
 import { bytesOf, format } from "../../views/numbers.js";
 import { add, by } from "../../views/elements.js";
+import { diagnose, readNumbers } from "./diagnosis.js";
 import "../../explorer/theme.js";
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
@@ -585,6 +586,20 @@ by("copy").onclick = async () => {
     by("copied").textContent = "Copied.";
   } catch {
     by("copied").textContent = "This browser does not let pages copy: copy the address of the link.";
+  }
+};
+
+// A file of numbers: about 2 MB, and less than 10 as JSON
+by("probe").href = URL.createObjectURL(new Blob([JSON.stringify(DATA.bugs.probe)], { type: "application/json" }));
+by("file").onchange = async () => {
+  const [file] = by("file").files;
+  if (!file) return;
+  try {
+    if (file.size > 50e6) throw new Error("This file is too large: the states of the rows take 2 MB.");
+    const found = readNumbers(file.name, new Uint8Array(await file.arrayBuffer()));
+    by("diagnosis").textContent = diagnose(found, DATA.bugs);
+  } catch (error) {
+    by("diagnosis").textContent = error.message;
   }
 };
 

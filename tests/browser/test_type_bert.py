@@ -1,18 +1,21 @@
 """type_bert.html in Chromium, served and as one file: the visit by keyboard, answers, the whole model, a phone."""
 
+import json
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import expect
 
+from exercises.diagnosis.reference import default_reference
 from publish.type_bert import build
 from tests.browser.explorer_page import axe_violations
 from tests.browser.type_bert_page import JUDGE, address, folder, for_browsers, visit
 from tests.helpers import ROOT
-from utils.support.checkpoint import embedded_folder
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, embedded_folder
 
 PATIENCE = 180_000  # milliseconds, for a busy machine
 LINE = "return softmax([dot(query, key) / math.sqrt(len(query)) for key in keys])"
@@ -185,4 +188,29 @@ def test_the_one_file_draws_the_readers_sentence(page, folder, encoder, tokenize
     assert page.locator("#sentence").input_value() == text
     page.locator("#sentence").fill("")
     expect(page.locator("#whole")).to_be_hidden()
+    assert page.heard == []
+
+
+def test_a_dropped_file_of_numbers_is_named(page, folder, tmp_path):
+    """Dropped by the mouse, not chosen; the rows to feed are the command's."""
+    reference = default_reference(DEFAULT_CHECKPOINT)
+    np.save(tmp_path / "out.npy", reference.last("no √D").numpy())
+    visit(page, (folder / "file.html").as_uri())
+    page.get_by_text("Does a BERT that you have built").click()
+    page.locator("#file").scroll_into_view_if_needed()
+    box, devtools = page.locator("#file").bounding_box(), page.context.new_cdp_session(page)
+    dropped = {"items": [], "files": [str(tmp_path / "out.npy")], "dragOperationsMask": 1}
+    for step in ("dragEnter", "dragOver", "drop"):
+        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + 9}
+        devtools.send("Input.dispatchDragEvent", {"type": step, **place, "data": dropped})
+    expect(page.locator("#diagnosis")).to_contain_text("Scores are not divided by √D")
+    expect(page.locator("#diagnosis")).to_contain_text("See exercise 3.2.")
+    (tmp_path / "out.json").write_text("{")
+    page.locator("#file").set_input_files(tmp_path / "out.json")
+    expect(page.locator("#diagnosis")).to_contain_text("This is not JSON")
+    with page.expect_download() as found:
+        page.locator("#probe").click()
+    probed = json.loads(found.value.path().read_text("utf-8"))
+    assert probed["input_ids"] == reference.batch[0].tolist()
+    assert axe_violations(page) == []
     assert page.heard == []

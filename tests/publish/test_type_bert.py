@@ -1,6 +1,8 @@
 """type_bert.html: each mistake is told apart, each answer judged, and the model's weights rounded by half a step."""
 
+import base64
 import copy
+import io
 import json
 import math
 import re
@@ -15,12 +17,17 @@ from safetensors.torch import load_file
 
 pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
 
+from exercises.diagnosis import diagnose
+from exercises.diagnosis.broken import broken
+from exercises.diagnosis.bugs import ENCODER_BUGS
+from exercises.diagnosis.reference import default_reference
 from publish.badges import Address
 from publish.type_bert import build, checks, runner
 from publish.type_bert.gaps import GAPS, mistakes_of
 from tests.browser.type_bert_page import BREAKING, ENDLESS, typed_answers
 from tests.helpers import ROOT
-from utils.support.checkpoint import embedded_folder
+from tests.js.node import run
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, embedded_folder
 
 SOURCE = checks.split((ROOT / "microbert.py").read_text("utf-8"))
 
@@ -177,3 +184,87 @@ def test_rounding_keeps_each_number_within_half_a_step():
         scales, codes = build.round_rows(matrix, largest)
         assert (np.abs(codes * scales - matrix) <= 0.501 * scales).all()
         assert (np.abs(codes).max(axis=1) == np.where(scales[:, 0] > 0, largest, 0)).all()
+
+
+# A file of numbers
+
+JUDGE = """given.files.map(([name, content]) => {
+  try {
+    return diagnose(readNumbers(name, Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))), given.bugs);
+  } catch (error) {
+    return error.message;
+  }
+})"""
+
+
+@pytest.fixture(scope="module")
+def say_of():
+    """Return a function that returns what the page says of files, [(name, bytes)]."""
+    bugs = build.numbers_of_bugs(default_reference(DEFAULT_CHECKPOINT))
+
+    def say(files) -> list[str]:
+        files = [(name, base64.b64encode(content).decode()) for name, content in files]
+        return run(JUDGE, {"bugs": bugs, "files": files}, build.PARTS / "diagnosis.js")
+
+    return say
+
+
+def npy(numbers) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, numbers)
+    return buffer.getvalue()
+
+
+def as_json(content) -> bytes:
+    return json.dumps(content).encode()
+
+
+@pytest.mark.long
+def test_the_page_names_each_bug_in_the_words_of_the_command(say_of):
+    """With rounding as another framework has, and of the exercise nothing; what the page does not name, it leaves."""
+    reference, chance = default_reference(DEFAULT_CHECKPOINT), np.random.default_rng(0)
+    names = [(), *((name,) for name in ENCODER_BUGS)]
+    states = [reference.last(*each).numpy() * chance.normal(1, 5e-7, reference.right.shape) for each in names]
+    states += [broken(number)["layer 5, vectors"].numpy() for number in range(1, 5)]
+    for found, numbers in zip(say_of(("a.npy", npy(numbers)) for numbers in states), states, strict=True):
+        assert (
+            found.partition("\n")[0].split(" See ")[0].split(" up to ")[0]
+            == (str(diagnose(numbers, pairs=False)).partition("\n")[0].split(" up to ")[0])
+        )
+    pair = reference.last("no last norm", "words times √H").numpy()
+    padded = reference.right.clone()
+    padded[4, 0] += 0.01  # what is right in rows 0 and 3 need not be right in all
+    others = [pair, padded.numpy(), states[0] * 1.001, states[0].astype("float16").astype("float32"), states[0] * 0]
+    assert all("No single mistake" in found for found in say_of(("a.npy", npy(each)) for each in others))
+
+
+@pytest.mark.long
+def test_the_page_reads_what_the_command_reads_and_refuses_the_rest_in_a_sentence(say_of):
+    right, sums = default_reference(DEFAULT_CHECKPOINT).right.numpy(), {"embeddings.word_embeddings.weight": 1.0}
+    later = bytearray(npy(right))
+    later[6:10] = [2, 0, *later[8:10], 0, 0]  # format 2 has a length of four bytes
+    for name, content, words in (
+        ("a.npy", npy(right.astype("float64")), "Right"),
+        ("a.npy", npy(np.stack([right * 0, right])), "Right"),
+        ("a.npy", bytes(later), "Right"),
+        ("a.json", as_json(right.tolist()), "Right"),
+        ("a.json", as_json({"numbers": [right.tolist()] * 7}), "Right"),
+        ("a.json", as_json({"numbers": right.tolist(), "sums_of_absolute_values": sums}), "The weights are not placed"),
+        ("a.npy", npy(right[None]), "The shape of these numbers is (1, 5, 16, 384)"),
+        ("a.npy", npy(right[:2]), "The shape of these numbers is (2, 16, 384)"),
+        ("a.npy", npy(right[:3, 0]), "The shape of these numbers is (3, 384)"),
+        ("a.npy", npy(right * np.nan), "Some numbers are not finite"),
+        ("a.npy", npy(np.asfortranarray(right)), "The array is <f4 in Fortran order. Save float32"),
+        ("a.npy", npy(right.astype("float16")), "The array is <f2. Save float32"),
+        ("a.npy", npy(right.astype(">f4")), "The array is >f4. Save float32"),
+        ("a.npy", npy(right)[:-3], "The file is cut off"),
+        ("a.npy", npy(right)[:50], "The file is cut off"),
+        ("a.npy", b"", "This is neither a .npy file nor a .json file"),
+        ("a.pt", b"PK" * 50, "This is neither a .npy file nor a .json file"),
+        ("a.json", b"{", "This is not JSON"),
+        ("a.json", b"null", "The JSON must be nested lists"),
+        ("a.json", as_json(["text"]), "The JSON must be nested lists"),
+        ("a.json", as_json([[1, 2], [3]]), "The file is cut off, or its lists"),
+    ):
+        (found,) = say_of([(name, content)])
+        assert found.startswith(words), found
