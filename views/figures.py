@@ -49,7 +49,7 @@ def attention_in_the_plane(
     return make_figure(
         "attention_in_the_plane",
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
-        title="A query takes most from keys that point its way, and from long ones",
+        title="The larger a key's product with the query, the more attention it gets",
         details=f"the query of “{names[asking]}” and the keys of {quote(names)}",
     )
 
@@ -122,7 +122,7 @@ def sum_and_scale(
     return make_figure(
         "sum_and_scale",
         {"tables": {key: pack(table) for key, table in tables.items()}, "names": names, "size": H},
-        title="A token's first vector is the sum of three vectors, normalised",
+        title="Word, position and token type are added up, number by number",
         details=f"word, position and token type, {H} numbers each, and LayerNorm of their sum",
     )
 

@@ -7,23 +7,22 @@ import { blend, capital, clamp, format, largest, tokenName } from "./numbers.js"
 import { add, ARROWS, by, ramp, set, stopsOf } from "./elements.js";
 import { data, say } from "./draggable/figure.js";
 import { between, chosen, isMark, panel, showTip, start, vis } from "./reader.js";
-import { AXIS, ENOUGH, kindOf, placeHeads } from "./squares.js";
+import { AXIS, kindOf, placeHeads } from "./squares.js";
 
 const SHARPEST = 120; // rows or columns of a square; of more, the largest weight of neighbours is shown
 const WRITTEN = { from: 0.1, cell: 24 }; // a weight that is written, and the pixels that this needs
 const KINDS = {
-  itself: { title: "Itself", looks: "look at the token itself", where: "to itself" },
-  before: { title: "The token before", looks: "look at the token before", where: "to the token before" },
-  after: { title: "The token after", looks: "look at the token after", where: "to the token after" },
-  word: { title: "One word" },
-  mark: { title: "One mark" },
-  spread: { title: "Spread out" },
+  itself: "The token itself",
+  before: "The token before",
+  after: "The token after",
+  word: "One word",
+  mark: "One mark",
+  spread: "Spread out",
 };
 const RULE =
   "What each head looks at, in this text: how much weight its tokens give on average to themselves, to the token " +
   "before, to the token after, or to one fixed token (without what that token gives itself). " +
-  "The largest of these is the kind " +
-  `of the head if it is at least ${ENOUGH}. If none is, the head is spread out.`;
+  "The largest of these is the kind of the head if it is more than half. If none is, the head is spread out.";
 const REST = "Click or tap a square to enlarge that head.";
 const [rule, legend] = ["rule", "scale"].map((id) => add(vis.parentNode, "p", { id }));
 vis.before(rule);
@@ -122,16 +121,16 @@ function title() {
   const counts = new Map();
   for (const { kind } of drawn) {
     const { name, column } = kind;
-    const what = name === "spread" ? null : (KINDS[name].looks ?? `rest on ${panel().right_text[column]}`);
-    counts.set(what, (counts.get(what) ?? 0) + 1);
+    if (name !== "spread") counts.set(placeOf(name, column), (counts.get(placeOf(name, column)) ?? 0) + 1);
   }
-  counts.delete(null);
-  const [what, count] = [...counts].sort(([, one], [, other]) => other - one)[0] ?? [
-    "spread their attention",
-    drawn.length,
-  ];
-  return `${count} of ${drawn.length} heads ${what}`;
+  const [[place, count]] = [...counts, ["", 0]].sort(([, one], [, other]) => other - one);
+  return count
+    ? `${count} of ${drawn.length} heads give ${place} more than half of their attention`
+    : `None of ${drawn.length} heads gives more than half of its attention to one place`;
 }
+
+const isFixed = (name) => name === "word" || name === "mark";
+const placeOf = (name, column) => (isFixed(name) ? panel().right_text[column] : KINDS[name].toLowerCase());
 
 const inOrder = () => (byKind() ? Object.keys(KINDS).flatMap(headsOf) : drawn);
 const headsOf = (name) =>
@@ -141,8 +140,9 @@ const headsOf = (name) =>
 function describeKind(layer, head) {
   if (!byKind()) return "";
   const { name, instead, column, share } = drawn.find((each) => each.layer === layer && each.head === head).kind;
-  const where = KINDS[instead ?? name].where ?? `to ${tokenName(panel().right_text, column)}`;
-  return `: ${instead ? "at most " : ""}${format(share)} ${where}`;
+  const kind = instead ?? name,
+    place = isFixed(kind) ? tokenName(panel().right_text, column) : placeOf(kind);
+  return `: ${instead ? "at most " : ""}${format(share)} to ${place}`;
 }
 
 // Their colours
@@ -262,11 +262,10 @@ function placeByKind(labels, pitch, width, moving) {
 
 // With the tokens that the heads look at.
 function titleOf(name, heads) {
-  const isFixed = name === "word" || name === "mark",
-    tokens = isFixed ? heads.map(({ kind }) => panel().right_text[kind.column]) : [];
+  const tokens = isFixed(name) ? heads.map(({ kind }) => panel().right_text[kind.column]) : [];
   const different = [...new Set(tokens)],
     some = different.slice(0, 3).join(" ") + (different.length > 3 ? " …" : "");
-  return KINDS[name].title + (some && ` (${some})`);
+  return KINDS[name] + (some && ` (${some})`);
 }
 
 // The square that is next in this direction, for the keyboard.

@@ -72,7 +72,7 @@ def path_view(
     last = path.turns[start, -1]
     marks = marks_among(path.names)
     most = max(set(range(len(path.names))) - {start}, key=lambda other: (path.names[other] not in marks, last[other]))
-    title = f"Put {path.mask} for {quoted(path.names[start])}: of all words, {quoted(path.names[most])} turns most"
+    title = f"With {path.mask} for {quoted(path.names[start])}, no word turns more than {quoted(path.names[most])}"
     layers = path.turns.size(1) - 1
     size = f"{layers} layer{'s' * (layers > 1)} on {len(path.names)} words, “{text}”"
     unsplit = path.unsplit and f"where a vector comes from is not drawn: {path.unsplit}"
@@ -87,7 +87,7 @@ def path_view(
             "flows": None if path.flows is None else pack(path.flows.contiguous()),
             "first": start,
         },
-        title=f"{title} ({last[most]:.2f})",
+        title=f"{title}: {last[most]:.2f} (1 − cosine)",
         details=", ".join(filter(None, [name or name_of(model), size, unsplit])),
     )
     return act(view, html_action)

@@ -7,7 +7,7 @@ const SIDE = { least: 24, most: 60, high: 440 }; // pixels from one square to th
 const CELL = { least: 15, most: 26 }; // pixels of a weight of the enlarged head
 const GAP = 24; // between the squares and the enlarged head
 const EDGE = 12; // of the enlarged head, on its right
-export const ENOUGH = 0.4; // the share that gives a head its kind
+const HALF = 0.5; // a larger share gives a head its kind
 
 // The enlarged head has words `beside` and `above` its weights. It is beside the squares if both have room there and
 // `mayBeBeside`, and below them if not.
@@ -41,5 +41,5 @@ export function kindOf(weights, marks, alike) {
   });
   const shares = [...steps, ...columns].map((each) => ({ ...each, share: each.sum / Math.max(1, each.count) }));
   const largest = shares.reduce((best, each) => (each.share > best.share ? each : best));
-  return largest.share >= ENOUGH ? largest : { ...largest, name: "spread", instead: largest.name };
+  return largest.share > HALF ? largest : { ...largest, name: "spread", instead: largest.name };
 }

@@ -507,7 +507,7 @@ def test_command_line_saves_each_view(folder, capsys, arguments, title):
 
 def test_command_line_draws_a_path(folder):
     main(["path", "Time flies.", "--word", "flies"])
-    assert "Put [MASK] for “flies”: of all words, “time” turns most" in (folder / "view.html").read_text("utf-8")
+    assert "With [MASK] for “flies”, no word turns more than “time”: " in (folder / "view.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

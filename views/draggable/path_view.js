@@ -30,7 +30,7 @@ let lit = null; // the word that is pointed at
 explain(
   "Choose a word: click or tap it, or press the arrow keys.",
   `Where it goes: ${data.mask} takes the word\u2019s place, and each number is the turn (1 \u2212 cosine) of another word\u2019s ` +
-    "vector; a lane is as wide as its root, which grows like the angle. A mask is no other word: in all-MiniLM-L6-v2 " +
+    "vector. A mask is no other word: in all-MiniLM-L6-v2 " +
     "and one sentence it turned the others by 0.18 on average, and eight adjectives by 0.05 to 0.09. " +
     "Where it comes from: in each layer, all lanes together are 1 wide. Attention and " +
     "residual are split exactly by source, and a part\u2019s share is how much nearer it brings one to the whole (the idea " +
@@ -74,23 +74,27 @@ function wordsOf(widths, tests) {
     word = quoted(names[state.word]),
     other = lit === null || lit === state.word ? null : quoted(names[lit]);
   const order = [...names.keys()].filter((i) => i !== state.word).sort((a, b) => tests[b] - tests[a]),
-    list = (some) => some.map((i) => `${quoted(names[i])} ${format(tests[i])}`).join(", ");
+    isMark = (i) => data.marks.includes(names[i]),
+    kinds = { words: order.filter((i) => !isMark(i)).slice(0, 3), marks: order.filter(isMark).slice(0, 1) },
+    list = (some) => some.map((i) => `${quoted(names[i])} ${format(tests[i])}`).join(", "),
+    turned = Object.keys(kinds)
+      .filter((kind) => kinds[kind].length)
+      .map((kind) => `${kind} ${list(kinds[kind])}`);
   if (isFrom) {
     return {
       title: `By an estimate, ${format(first[state.word])} of the last vector of ${word} comes from itself, ${format(first[most])} from ${quoted(names[most])}`,
       sentence: other
         ? `${other} gives ${word} ${format(first[lit], 3)}, over all ways. The test: with ${data.mask} for ${other} ` +
           `the vector of ${word} turns by ${format(tests[lit], 3)}.`
-        : `By the test, ${word} turns most with ${data.mask} for ${list(order.slice(0, 3))}.`,
+        : `By the test, ${word} turns most with ${data.mask} for these: ${turned.join("; ")}.`,
     };
   }
-  const after = other && widths.map((row) => format(row[lit])).join(", "),
-    least = order.length > 4 ? ` Least: ${list(order.slice(-1))}.` : "";
+  const after = other && widths.map((row) => format(row[lit])).join(", ");
   return {
-    title: `Put ${data.mask} for ${word}: of all words, ${quoted(names[most])} turns most (${format(first[most])})`,
+    title: `With ${data.mask} for ${word}, no word turns more than ${quoted(names[most])}: ${format(first[most])} (1 \u2212 cosine)`,
     sentence: other
       ? `With ${data.mask} for ${word}, ${other} turns by ${after}: in the embedding, then after each layer.`
-      : `Measured, marks included. Most turned: ${list(order.slice(0, 3))}.${least}`,
+      : `Most turned: ${turned.join("; ")}. A lane is as wide as the root of its number, which grows like the angle.`,
   };
 }
 
@@ -103,11 +107,11 @@ function paint(widths, tests, goal) {
   drawing.replaceChildren();
   set(drawing, { viewBox: `0 0 ${width} ${place.low}`, "data-scale": place.scale });
   for (let layer = 0; layer <= L; layer++) {
-    const label = layer ? (layer === 1 && !narrow ? "layer 0" : layer - 1) : narrow ? "in" : "embedding";
+    const label = layer ? (layer === 1 && !narrow ? "layer 0" : layer - 1) : narrow || isFrom ? "in" : "embedding";
     const start = isFrom && !layer ? { x: left - 4 } : { x: x[layer], "text-anchor": "middle" };
     add(drawing, "text", { ...start, y: 12, class: "soft" }, label);
   }
-  const columns = isFrom ? { share: left - 54, test: left - 14 } : {};
+  const columns = isFrom ? { share: left - 54, test: left - 14 } : { turn: width };
   for (const [text, x] of Object.entries(columns))
     add(drawing, "text", { x, y: 12, "text-anchor": "end", class: "soft" }, text);
   drawing.classList.toggle("lit", isFrom && lit !== null);

@@ -22,7 +22,7 @@ import { makeCompute, NUDGE } from "./compute/sharpness.js";
 
 explain(
   "Move the factor, and click or tap a row (or press ↑ and ↓) to nudge its score.",
-  "With reduced motion, and in a saved picture, the two ends of the nudge are drawn: a pale part of the bar.",
+  "The line below its bar goes from the weight at one end of the nudge to the weight at the other.",
 );
 
 const { names, size } = data,
@@ -119,7 +119,7 @@ function paint(scaled, weights, ends) {
     nameShown(row, `${text} ${format(scaled[i], digits)} ${format(weights[i])}`, "are its score and its weight");
     if (!isNudged) return;
     const [from, to] = ends;
-    add(row, "rect", { class: "ends", x: left + whole * from, y: y + 6, width: whole * (to - from), height: 20 });
+    add(row, "path", { class: "ends", d: `M${left + whole * from} ${y + 26}v6m0 -3H${left + whole * to}m0 -3v6` });
     add(row, "path", { class: "rail", d: `M${rail - 22} ${y + 16}h44` });
     const dot = add(row, "circle", { class: "finger", cx: rail, cy: y + 16, r: 6 });
     bar = { filled, number, dot, rail, whole };

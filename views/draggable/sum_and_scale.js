@@ -4,7 +4,7 @@
 import { format, sum } from "../numbers.js";
 import { add, by, set } from "../elements.js";
 import { choice, data, explain, figure, glide, keepChoices, say, shownBy, slider, tick } from "./figure.js";
-import { EPS, makeCompute, spread, tablesOf } from "./compute/sum_and_scale.js";
+import { EPS, makeCompute, tablesOf } from "./compute/sum_and_scale.js";
 
 explain("Choose a word, a position and a token type, then press “LayerNorm”.");
 
@@ -93,14 +93,13 @@ figure.append(by("say"));
 
 // The bottom and top of the picture are −1 and 1. `phase` goes from 0, the sum, over 1, its mean in the middle, to 2,
 // LayerNorm.
-function picture([phase, limit, ...flat]) {
+function picture([phase, limit, middle, deviation, ...flat]) {
   const { size } = state,
     row = (i) => flat.slice(i * size, (i + 1) * size),
     parts = [row(0), row(1), row(2)],
     gamma = row(3),
     beta = row(4);
-  const total = parts[0].map((_, i) => sum(parts.map((part) => part[i]))),
-    [middle, deviation] = spread(total);
+  const total = parts[0].map((_, i) => sum(parts.map((part) => part[i])));
   const [move, grow] = [Math.min(1, phase), Math.max(0, phase - 1)],
     root = Math.sqrt(deviation ** 2 + EPS);
   const at = (number, i = null) =>
@@ -171,7 +170,8 @@ function draw(news = "") {
     ],
     limit = highest(tallest) * 1.06 || 1; // as high as the picture while nothing is normalised
   set(svg, { viewBox: `0 -1 ${size} 2`, "aria-label": `${size} columns of three parts` });
-  glide(svg, [state.norm ? 2 : 0, limit, ...parts.flat(), ...gamma, ...beta], picture, shownBy.get(svg), 600);
+  const goal = [state.norm ? 2 : 0, limit, middle, deviation, ...parts.flat(), ...gamma, ...beta];
+  glide(svg, goal, picture, shownBy.get(svg), 600);
   const texts = [...parts, parts[0].map((_, i) => sum(parts.map((part) => rounded(part[i])))), normed];
   lines.forEach(({ row, numbers }, k) => {
     const isKey = k > 0 && k < 4; // what the colours mean
@@ -185,14 +185,15 @@ function draw(news = "") {
       if (k) one.dataset.value = k === 4 ? total[i] : texts[k - 1][i];
     });
   });
-  const whole = state.trained
-    ? "With the trained γ and β, each number gets a scale and a shift of its own"
-    : "LayerNorm moves the mean to 0 and stretches until the std is 1";
-  const [mean, std] = state.norm ? moments : [middle, deviation];
+  const trained = state.trained ? ", then each number has a scale and a shift of its own" : "",
+    [mean, std] = state.norm ? moments : [middle, deviation];
+  document.querySelector("h1").textContent = state.norm
+    ? `LayerNorm moves the mean to 0 and stretches until the std is 1${trained}`
+    : "Word, position and token type are added up, number by number";
   say(
     `${news || `“${names[state.name]}” at position ${state.at}: three vectors are added. `}` +
-      `${state.norm ? `${whole}: now the mean is` : "Their sum (the line) has the mean"} ${format(mean, 3)} and the standard ` +
-      `deviation (std) ${format(std, 3)}.`,
+      `${state.norm ? "Now" : "The line is their sum:"} the mean of all ${data.size} numbers is ${format(mean, 3)}, and their ` +
+      `standard deviation (std) ${format(std, 3)}.`,
   );
 }
 
