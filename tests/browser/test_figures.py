@@ -96,7 +96,7 @@ def test_a_finger_moves_the_figure_and_not_the_page(phone, tmp_path, name):
     assert finger.scrolled > 50
 
 
-@every_figure
+@pytest.mark.parametrize("name", ["attention_in_the_plane", "merges", "sentence_view"])
 def test_a_change_is_a_move_of_less_than_a_second(timed, tmp_path, name):
     """It takes 300 to 700 ms, by the page's own clock; under reduced motion it takes none."""
     selector, key = FIGURES[name].change

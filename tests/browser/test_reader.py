@@ -561,20 +561,3 @@ def test_a_finger_opens_reads_and_closes_a_head(phone, draw, pair, tmp_path):
     finger.scrolled = 0
     finger.drag((x, y), (x, y - 150))
     assert finger.scrolled > 50
-
-
-def test_a_finger_pins_and_frees_a_token_and_marks_a_product(phone, draw, pair, tmp_path):
-    open_saved(phone, draw["head"](layer=2, heads=[4]), tmp_path)
-    finger, weights = Finger(phone), pair.attention[2, 4]
-    for row in (8, 3, 10):
-        finger.tap(middle(phone.locator(f"{LEFT} > .room").nth(row)))
-        most = name_in(pair.tokens, int(weights[row].argmax()))
-        text = f"In layer 2, head 4, “{name_in(pair.tokens, row)}” gives {weights[row].max():.2f} to “{most}”"
-        expect(phone.locator("#say")).to_contain_text(text)
-        assert {pairs.split()[0] for pairs in chosen(phone)} == {str(row)}
-    finger.tap(middle(phone.locator(f"{LEFT} > .room").nth(10)))
-    expect(phone.locator(".chosen .ribbon")).to_have_count(0)
-    open_saved(phone, draw["neuron"](layer=2, head=4, token=8), tmp_path)
-    block = phone.locator(".block").nth(32 * 3 + 1)
-    finger.tap(middle(block))
-    expect(phone.locator("#say")).to_contain_text(f"Neuron {block.get_attribute('data-neuron')}: ")

@@ -325,19 +325,3 @@ def test_the_last_vector_of_one_word_is_named(page, tmp_path, encoder, tokenizer
         expect(page.locator("#say")).to_contain_text("how far the last vector of “it” turns")
     page.locator(".word").nth(2).click()  # of which nothing was measured
     expect(page.locator("h1")).to_contain_text("“was” looks most at")
-
-
-def test_what_a_text_gives_is_written_and_its_ribbons_fold_to_the_other_side(timed, tmp_path):
-    """On the way from the second text alone to both, each number is one of a text, and no ribbon has another width."""
-    open_figure(timed, FIGURES["sentence_view"].make(NAMES), tmp_path)
-    timed.clock.pause_at(timed.evaluate("Date.now() / 1000 + 1"))
-    both = timed.get_by_role("radio", name="both in one picture")
-    timed.get_by_role("radio", name="again", exact=True).check()
-    timed.clock.run_for(600)
-    other = ribbon_widths(timed)
-    both.check()
-    timed.clock.run_for(100)
-    assert close(ribbon_widths(timed, ".ribbon.below"), other)
-    above, below = (texts_of(timed, kind) for kind in (".word .number", ".word .more"))
-    timed.clock.run_for(600)
-    assert (above, below) == (texts_of(timed, ".word .number"), texts_of(timed, ".word .more"))

@@ -6,7 +6,6 @@ import io
 import json
 import math
 import re
-import subprocess
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -150,16 +149,6 @@ def test_the_end_leads_into_the_series(address):
         for name in ("make lab", "notebooks/evening.ipynb", "notebooks/03_self_attention.ipynb"):
             assert f"<code>{name}</code>" in page
     assert "Apache License\n" in page
-
-
-def test_the_readme_names_the_command_and_its_file():
-    row = next(line for line in (ROOT / "README.md").read_text("utf-8").splitlines() if "**15 minutes:**" in line)
-    command, file = re.findall(r"`(.*?)`", row)
-    recipe = subprocess.run(
-        [*command.split(), "--dry-run", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert recipe.stdout.splitlines()[-1].split()[1:] == ["-m", "publish.type_bert.build"]
-    assert ROOT / file == build.FILE
 
 
 def test_the_packed_model_is_made_once(tmp_path, monkeypatch):

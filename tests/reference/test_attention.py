@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from transformers import BertConfig
 
 from tests.helpers import SMALL
-from utils.attention import AttentionHead, MultiHeadAttention, compute_attention_weights, scaled_dot_product_attention
+from utils.attention import AttentionHead, MultiHeadAttention, scaled_dot_product_attention
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
 
@@ -30,21 +30,6 @@ def test_attention_equals_that_of_torch(hidden_states, mask):
     assert torch.allclose(context, wanted, atol=1e-6)
     assert torch.allclose(context, weights @ value, atol=1e-6)
     assert torch.allclose(weights.sum(-1), torch.ones(2, 4))
-
-
-def test_attention_takes_other_queries_than_keys(hidden_states):
-    states, mask = hidden_states, torch.tensor([1, 1, 1, 0])
-    context, weights = scaled_dot_product_attention(states[:, :1], states, states[..., :3], mask)
-    assert context.shape == (2, 1, 3)
-    assert weights.shape == (2, 1, 4)
-    assert not weights[..., 3].any()
-
-
-def test_attention_takes_causal_and_boolean_masks(hidden_states):
-    causal = torch.ones(4, 4).tril()
-    _, weights = scaled_dot_product_attention(hidden_states, hidden_states, hidden_states, causal)
-    assert torch.equal(weights.triu(1), torch.zeros(2, 4, 4))
-    assert torch.equal(compute_attention_weights(hidden_states, hidden_states, causal.bool()), weights)
 
 
 @pytest.mark.parametrize("mask", [None, MASK])

@@ -61,13 +61,6 @@ def test_unsuitable_pairs_are_refused(texts, settings, error, words):
 # Batches
 
 
-def test_collate_pads_to_the_longest():
-    batch = collate([[5, 6, 7], [8]])
-    assert batch["input_ids"].tolist() == [[5, 6, 7], [8, 0, 0]]
-    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
-    assert batch["token_type_ids"].tolist() == [[0, 0, 0], [0, 0, 0]]
-
-
 def test_collate_moves_batch_to_model_device():
     model = TransformerForSequenceClassification(BertConfig(**TINY)).to("meta")
     assert {tensor.device for tensor in collate([[5]], device_of(model)).values()} == {torch.device("meta")}
@@ -131,14 +124,6 @@ def half_frozen() -> TransformerForSequenceClassification:
 
 def modes(model) -> list[bool]:
     return [module.training for module in model.modules()]
-
-
-def test_evaluation_mode_restores_mode_of_each_module(half_frozen):
-    before = modes(half_frozen)
-    assert len(set(before)) == 2
-    with evaluation_mode(half_frozen):
-        assert not any(modes(half_frozen))
-    assert modes(half_frozen) == before
 
 
 def test_evaluation_mode_restores_modes_after_error(half_frozen):

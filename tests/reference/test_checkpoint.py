@@ -58,46 +58,11 @@ def drop_pooler(weights: dict) -> None:
         weights.pop(f"pooler.dense.{name}")
 
 
-def test_embedded_checkpoint_is_the_default(monkeypatch):
-    monkeypatch.delenv("CHECKPOINT", raising=False)
-    assert checkpoint.checkpoint_name() == checkpoint.DEFAULT_CHECKPOINT
-    config = checkpoint.load_config()
-    assert config.num_hidden_layers == 6
-    assert config.num_attention_heads == 12
-    assert config.hidden_size == 384
-    assert config.vocab_size == len(WordPieceTokenizer.from_checkpoint().vocab) == 30522
-
-
 def test_environment_and_argument_choose_the_checkpoint(folder, monkeypatch):
     monkeypatch.setenv("CHECKPOINT", str(folder))
     assert checkpoint.load_config().hidden_size == 8
     assert TransformerEncoder.from_checkpoint().config.hidden_size == 8
     assert checkpoint.load_config(checkpoint.DEFAULT_CHECKPOINT).hidden_size == 384
-
-
-def test_folder_alone_loads_tokenizer_and_encoder(folder):
-    tokenizer = WordPieceTokenizer.from_checkpoint(folder)
-    assert tokenizer.encode("A b") == checkpoint.load_tokenizer(folder).encode("A b") == [2, 5, 6, 3]
-    assert len(tokenizer.vocab) == 30
-    assert tokenizer.lowercase is True
-    assert not TransformerEncoder.from_checkpoint(folder).training
-
-
-@pytest.mark.parametrize("family", [transformers.BertForMaskedLM, transformers.BertForPreTraining])
-def test_checkpoints_with_heads_load(tmp_path, family):
-    model = family(transformers.BertConfig(**SMALL))
-    model.save_pretrained(tmp_path)
-    encoder = TransformerEncoder.from_checkpoint(str(tmp_path))
-    wanted = model.bert.embeddings.word_embeddings.weight
-    assert torch.equal(encoder.embeddings.word_embeddings.weight, wanted)
-
-
-def test_unsupported_model_type_is_rejected(tmp_path):
-    transformers.RobertaConfig().save_pretrained(tmp_path)
-    loads = (checkpoint.load_config, checkpoint.load_reference_model, checkpoint.load_tokenizer)
-    for load in (*loads, TransformerEncoder.from_checkpoint):
-        with pytest.raises(ValueError, match=r'model_type="roberta", which is not supported here, but "bert" is: use '):
-            load(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -238,18 +203,6 @@ def test_missing_embedded_file_is_reported(embedded):
     (embedded / "vocab.txt").unlink()
     with pytest.raises(ValueError, match=r"vocab\.txt is missing: reinstall its package"):
         checkpoint.load_tokenizer(checkpoint.DEFAULT_CHECKPOINT)
-
-
-@pytest.mark.parametrize("lowercase", [True, False])
-@pytest.mark.parametrize("strip_accents", [None, "as case"])
-def test_lowercase_setting_comes_from_normalizer(folder, lowercase, strip_accents):
-    tokenizer = checkpoint.load_tokenizer(folder)
-    accents = strip_accents and lowercase
-    tokenizer.backend_tokenizer.normalizer = BertNormalizer(lowercase=lowercase, strip_accents=accents)
-    vocab, found = read_vocabulary(tokenizer)
-    assert vocab["[MASK]"] == 4
-    assert vocab["b"] == 6
-    assert found == lowercase
 
 
 @pytest.mark.parametrize("change", ["post_processor", "max_input_chars_per_word"])

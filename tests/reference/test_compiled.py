@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import BertConfig
 
 from tests.helpers import SMALL, ragged_batch, shaken
@@ -71,53 +69,3 @@ def assert_compiles(model, case: str) -> None:
 @pytest.mark.parametrize(("family", "case"), MODELS)
 def test_model_compiles_to_one_graph(family, case):
     assert_compiles(new_model(family), case)
-
-
-class Reads(TorchDispatchMode):
-    """A counter of operations that wait for a GPU: values, or sizes that depend on values."""
-
-    def __init__(self):
-        super().__init__()
-        self.found, self.conversions = [], Conversions(self)
-
-    def __enter__(self):
-        self.conversions.__enter__()
-        return super().__enter__()
-
-    def __exit__(self, *error):
-        super().__exit__(*error)
-        self.conversions.__exit__(*error)
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        name = function.name().removeprefix("aten::").split(".")[0]
-        by_mask = name == "index" and any(x is not None and x.dtype == torch.bool for x in args[1])
-        if by_mask or name in ("_local_scalar_dense", "nonzero", "masked_select", "equal", "_unique2"):
-            self.found.append(name)
-        return function(*args, **(kwargs or {}))
-
-
-class Conversions(TorchFunctionMode):
-    """A mode that adds conversions, which are not torch operations on a CPU, to the counts of `Reads`."""
-
-    def __init__(self, reads: Reads):
-        super().__init__()
-        self.reads = reads
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        if getattr(function, "__name__", "") in ("tolist", "cpu", "numpy", "__array__"):
-            self.reads.found.append(function.__name__)
-        return function(*args, **(kwargs or {}))
-
-
-def reads(call, **batch) -> list[str]:
-    with torch.no_grad(), Reads() as counted:
-        call(**batch)
-    return counted.found
-
-
-@pytest.mark.parametrize("lengths", [PADDED, FULL], ids=["padded", "full"])
-@pytest.mark.parametrize("case", ["no mask", "mask", "everything"])
-def test_forward_pass_reads_from_the_device_once(case, lengths):
-    config = BertConfig(**SMALL | {"num_hidden_layers": 12})
-    tensors, options = inputs(case, lengths)
-    assert reads(TransformerEncoder(config).eval(), **tensors, **options) == ["tolist"]

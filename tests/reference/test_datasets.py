@@ -318,17 +318,6 @@ def test_other_signs_for_outside_are_refused(tmp_path, old, new):
         read_words(words_file(tmp_path, rows))
 
 
-@pytest.mark.parametrize("comment", ["# id 5c8e\tdomain=en", "# text = Anna met Bo", "#doc 7"])
-def test_comments_above_texts_are_not_words(tmp_path, comment):
-    rows = [comment]
-    for row in PEOPLE:
-        rows += [row] if row else ["", comment]
-    found = read_words(words_file(tmp_path, rows, "en.conll"))
-    assert found.names == ("B-PER", "O")
-    assert found.words == 6
-    assert found.texts == 3
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_texts_that_differ_in_case_share_a_part(tmp_path, seed):
     rows = [f"{text} {number},{'ab'[number % 2]}" for number in range(30) for text in ("a film", "A Film", "a film")]

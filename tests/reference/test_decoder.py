@@ -8,7 +8,6 @@ import torch
 from transformers import BertConfig, BertLMHeadModel, EncoderDecoderConfig, EncoderDecoderModel
 
 from tests.helpers import SMALL, ragged_batch, random_sizes, shaken
-from utils.attention import causal_mask
 from utils.decoder import EncoderDecoder, TransformerDecoder
 
 START, END, PAD = 1, 2, 0
@@ -17,7 +16,7 @@ READS = WRITES | {"add_cross_attention": True}
 LENGTHS = [3, 5, 4, 7]
 TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-12}
 BOTH = pytest.mark.parametrize("precision", TOLERANCES)
-SEEDS = [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 10))]
+SEEDS = [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 6))]
 
 
 def official_pair(encoder_sizes: dict, decoder_sizes: dict) -> EncoderDecoderModel:
@@ -120,7 +119,7 @@ def test_decoder_alone_equals_bert_lm_head_model(seed, across, precision):
 
 
 @pytest.mark.parametrize("num_beams", [1, 4])
-@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(10, 20))])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_generate_equals_the_official_texts(seed, num_beams):
     """With and without a cache; the end token is likely enough that some texts end before the limit."""
     official = official_writer(seed)
@@ -190,14 +189,6 @@ def test_generate_refuses_weights_that_are_not_finite(part, num_beams):
         ValueError, match=r"^(the scores of the next token|encoder_hidden_states) contain NaN or inf: (use|look)"
     ):
         model.generate(IDS, max_length=6, num_beams=num_beams)
-
-
-def test_causal_mask_hides_padding_and_later_tokens():
-    mask = causal_mask(torch.ones(2, 3).long(), torch.tensor([[1, 1, 0], [0, 1, 1]]))
-    assert mask.shape == (2, 1, 3, 3)
-    assert mask[0, 0].tolist() == [[True, False, False], [True, True, False], [True, True, True]]
-    assert mask[1, 0].tolist() == [[True, False, False], [False, True, False], [False, True, True]]
-    assert torch.equal(causal_mask(torch.ones(1, 5), cached=3), torch.ones(1, 1, 5, 5).tril().bool()[:, :, 3:])
 
 
 @torch.no_grad()

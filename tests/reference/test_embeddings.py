@@ -4,7 +4,6 @@ import torch
 from transformers import BertConfig
 
 from tests.helpers import SMALL
-from utils.embeddings import Embeddings
 from utils.encoder import TransformerEncoder
 
 IDS = torch.tensor([[5, 7, 5]])
@@ -19,9 +18,3 @@ def test_padding_embedding_is_zero_and_never_trained():
     assert not table.grad[3].any()
     assert table[0].any()
     assert table.grad[5].any()
-
-
-def test_embedding_dropout_follows_the_configuration():
-    embeddings = Embeddings(BertConfig(**SMALL, hidden_dropout_prob=1.0))
-    assert not embeddings.train()(IDS).any()
-    assert embeddings.eval()(IDS).any()

@@ -87,7 +87,7 @@ def test_pretrained_encoder_equals_the_official_one(models, batches, name, dtype
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(8, 20))], ids="seed {}".format
+    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(8, 12))], ids="seed {}".format
 )
 def test_random_encoders_equal_the_official_ones(seed):
     ours, official = random_models(seed)
@@ -121,16 +121,6 @@ def test_encoder_gradients_equal_the_official_ones(encoder, reference, batches, 
                 continue
             error = (gradient - wanted[name]).norm() / wanted[name].norm()
             assert error <= 1e-5, f"{name}: relative difference {error:.1e}"
-
-
-def test_encoder_works_in_bfloat16(encoder, batches):
-    batch, halved = batches["padded batch"], copy.deepcopy(encoder).bfloat16()
-    real = batch["attention_mask"].bool()
-    exact = last_hidden_state(encoder, **batch)[real]
-    for asked in ({}, {"output_attentions": True}):
-        coarse = last_hidden_state(halved, **batch, **asked)
-        assert coarse.dtype == torch.bfloat16
-        assert torch.cosine_similarity(coarse[real].float(), exact, dim=-1).min() > 0.99
 
 
 @settings(max_examples=60)

@@ -195,15 +195,6 @@ def test_mask_tokens_selects_at_least_one_word():
 TEXTS = ["a good film, a very good film!", "a bad film.", "Très bien: the filming was good"] * 3
 
 
-def test_train_vocabulary_is_deterministic_and_covers_texts():
-    first, *others = (train_vocabulary(TEXTS, 80) for _ in range(5))
-    assert all(other.vocab == first.vocab for other in others)
-    assert list(first.vocab)[:5] == list(SPECIAL_TOKENS)
-    assert len(first.vocab) <= 80
-    assert {"good", "film"} <= first.vocab.keys()
-    assert "[UNK]" not in first.tokenize(TEXTS[2])
-
-
 def test_fill_rows_keeps_the_text_in_order():
     tokenizer = train_vocabulary(TEXTS, 80)
     rows = fill_rows(TEXTS, tokenizer, 8)

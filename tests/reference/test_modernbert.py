@@ -60,9 +60,6 @@ CASES = [
     Case("gllg", 3, 48, 32, 5, "n", "relu", (64, 33)),
     Case("llll", 4, 64, 96, 16, "a", "gelu", (300, 1, 150)),
     Case("gggg", 2, 32, 40, 128, "f", "gelu_new", (128, 127, 2)),
-    Case("lgl", 8, 64, 64, 127, "an", "gelu", (300, 200)),
-    Case("gllgll", 4, 32, 48, 32, "fn", "gelu", (100, 99, 50)),
-    Case("lglglg", 6, 96, 144, 12, "afn", "gelu", (17, 17)),
     Case("gllgllgl", 12, 96, 150, 64, "", "gelu", (129, 65, 64, 63)),
 ]
 PARAMETERS = pytest.mark.parametrize(
@@ -137,23 +134,6 @@ def test_modernbert_equals_the_official_model(case):
     for asked in (False, True):
         errors = relative_errors(gradients(ours, batch, output_attentions=asked), expected)
         assert max(errors.values()) <= 1e-5, errors
-
-
-@PARAMETERS
-def test_modernbert_equals_the_official_one_in_double(case):
-    """The official fused attention is the reference: eager attention has a float32 softmax, and NaN for far padding."""
-    ours, official = (model.double() for model in both(case.config(), attention="sdpa"))
-    batch = batch_of(case.lengths)
-    real = batch["attention_mask"].bool()
-    with torch.no_grad():
-        wanted = official(**batch, output_hidden_states=True)
-        for asked in (False, True):
-            found = ours(**batch, output_hidden_states=True, output_attentions=asked)
-            for mine, theirs in zip(found.hidden_states, wanted.hidden_states, strict=True):
-                assert largest_difference(mine[real], theirs[real]) <= 1e-11
-    expected = renamed(gradients(official, batch), ours)
-    errors = relative_errors(gradients(ours, batch), expected)
-    assert max(errors.values()) <= 1e-6, errors  # turned points are float32 in every precision, gradients too
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from publish.notebooks import run
 from tests.helpers import ROOT
 from utils.support import reader_input
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, REQUIRED_SIZES
-from utils.support.comparisons import compare, finding, largest_difference, predictions, reveal
+from utils.support.comparisons import compare, largest_difference, predictions, reveal
 from utils.support.datasets import DATA
 from utils.support.notebook import other_checkout, start
 
@@ -81,15 +81,6 @@ def test_start_enables_large_pages_unless_variable_is_set(monkeypatch):
     assert os.environ["THP_MEM_ALLOC_ENABLE"] == "0"
 
 
-def test_start_sets_number_format_and_plot_style():
-    start()
-    assert "0.0001" in str(torch.tensor([1e-4, 1e4]))
-    assert plt.rcParams["image.cmap"] == "weights"
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.warn("in a later version", FutureWarning, stacklevel=1)
-    assert caught == []
-
-
 def config_in(folder, **changes) -> str:
     BertConfig(**{"num_attention_heads": 12} | changes).save_pretrained(folder)
     return str(folder)
@@ -138,27 +129,10 @@ def test_largest_difference_is_absolute_and_checks_shapes():
         largest_difference(torch.zeros(2), torch.zeros(3))
 
 
-def test_compare_prints_tolerance_without_difference(capsys):
-    for difference in (0, 4.9e-6, 5.48e-6, 9.9e-6):  # one processor finds one of these, another the other
-        compare("weights", torch.tensor([[difference]]), torch.tensor([[0.0]]))
-    assert set(capsys.readouterr().out.splitlines()) == {f"{'weights':<30} {'(1, 1)':<18} agree to within 1e-5"}
-    for tolerance in (1e-12, 1e-6, 0.01, 1):
-        compare("weights", torch.tensor([0.0]), torch.tensor([0.0]), tolerance=tolerance)
-    written = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
-    assert written == ["1e-12", "1e-6", "0.01", "1"]
-
-
 def test_compare_fails_above_tolerance():
     for wrong in (1e-4, float("nan")):
         with pytest.raises(AssertionError, match=r"weights: largest difference (1\.00e-04|nan) is above 1e-05"):
             compare("weights", torch.tensor([wrong]), torch.tensor([0.0]))
-
-
-def test_finding_prints_check_or_cross(capsys):
-    finding("head 3 looks back", True)
-    finding("head 3 looks back", False)
-    finding("head 3 looks back", torch.tensor(True))
-    assert capsys.readouterr().out.splitlines() == ["✓ head 3 looks back", "✗ head 3 looks back", "✓ head 3 looks back"]
 
 
 def test_index_of_falls_back_to_first_word(capsys):

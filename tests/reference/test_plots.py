@@ -95,20 +95,6 @@ def test_dots_show_each_number_and_the_mean_of_several(shown):
     assert list(ax.lines[-1].get_xdata()) == [0.5, 0.5]
 
 
-def test_dots_of_several_numbers_stay_in_their_row(shown):
-    dots({"seeds": [[1, 2, 3, 4]]}, ["time"])
-    [marks] = [line for line in shown[0].axes[0].lines if line.get_marker() == "."]
-    assert abs(marks.get_ydata()).max() < 0.2
-    assert len(set(marks.get_ydata())) == 4
-
-
-def test_ladder_has_a_bar_for_each_step_and_the_next(shown):
-    draw_ladder()
-    ax = shown[0].axes[0]
-    assert [bar.get_width() for bar in ax.patches] == [100, 159.5, 200]
-    assert ax.get_ylim() == (2.5, -0.5)
-
-
 def test_points_and_arrows_end_where_their_numbers_say(shown):
     draw_points()
     draw_arrows()
@@ -157,22 +143,6 @@ def test_heatmap_labels_rows_and_columns(shown):
 def test_heatmap_turns_labels_that_would_overlap(shown, columns, rotation):
     heatmap(np.eye(2), WORDS, columns)
     assert {label.get_rotation() for label in shown[0].axes[0].get_xticklabels()} == {rotation}
-
-
-def test_heatmap_values_contrast_with_their_colour(shown):
-    heatmap([[0.0, 1.0], [float("nan"), 0.2]], WORDS, WORDS, annotate=True)
-    texts = {text.get_position(): text for text in shown[0].axes[0].texts}
-    assert texts[1, 0].get_text() == "1.00"
-    assert texts[1, 0].get_color() == "white", "on a dark square"
-    assert texts[0, 0].get_color() == texts[1, 1].get_color() == "black", "on light squares"
-
-
-def test_heatmap_frames_squares_and_writes_values_from_a_limit_on(shown):
-    heatmap([[0.0, 0.5], [0.25, 1.0]], WORDS, WORDS, annotate=0.5, frames=[(1, 0, 1, 2)])
-    ax = shown[0].axes[0]
-    assert [text.get_text() for text in ax.texts] == ["0.50", "1.00"]
-    [frame] = ax.patches
-    assert frame.get_bbox().bounds == (-0.5, 0.5, 2, 1)
 
 
 def test_heatmap_with_too_few_labels():

@@ -45,31 +45,16 @@ def new_run(settings: Settings = SETTINGS, **options) -> Run:
 
 
 @pytest.mark.long
-def test_pretrain_learns(tmp_path):
+def test_pretrain_learns(tmp_path, monkeypatch):
+    monkeypatch.setattr(pretrain, "ROUND", 20)
     run = new_run(Settings(steps=60, batch_size=8, learning_rate=2e-2, probability=0.3))
     run.learn(60, tmp_path, quiet=True)
     assert run.done == len(run.history.step_losses) == 60
-    assert [point["step"] for point in run.curve] == list(range(3, 61, 3))
+    assert [point["step"] for point in run.curve] == [20, 40, 60]
     first, last = run.curve[0], run.curve[-1]
     assert last["loss"] < 0.8 * first["loss"]
     assert last["accuracy"] > first["accuracy"]
     assert last["cpu_minutes"] > first["cpu_minutes"] > 0
-
-
-def test_run_stopped_between_two_rounds_ends_with_the_same_weights(tmp_path):
-    whole = new_run()
-    whole.learn(8, tmp_path / "whole", quiet=True)
-    stopped = new_run()
-    stopped.learn(4, tmp_path, quiet=True)
-    torch.manual_seed(77)  # chance moves on meanwhile
-    resumed = new_run()
-    resumed.resume(tmp_path)
-    assert resumed.done == 4
-    assert torch.equal(weights_of(resumed.model), weights_of(stopped.model))
-    resumed.learn(8, tmp_path, quiet=True)
-    assert torch.equal(weights_of(resumed.model), weights_of(whole.model))
-    assert resumed.history.step_losses == whole.history.step_losses
-    assert resumed.curve[-1]["loss"] == whole.curve[-1]["loss"]
 
 
 def same(state):
@@ -106,12 +91,6 @@ def test_foreign_state_raises(tmp_path, name):
     with pytest.raises(ValueError, match=message):
         other.resume(tmp_path)
     assert torch.equal(weights_of(other.model), before)
-
-
-def test_resume_refuses_an_incomplete_state(tmp_path):
-    (tmp_path / STATE_FILE).write_bytes(b"")
-    with pytest.raises(ValueError, match=r"training\.safetensors cannot be read .*: download or save it again"):
-        new_run().resume(tmp_path)
 
 
 def test_pretrain_stops_at_a_loss_that_is_not_finite(tmp_path):

@@ -20,7 +20,6 @@ from transformers import (
     BertConfig,
     BertForSequenceClassification,
     BertModel,
-    pipeline,
 )
 
 from tests.helpers import SMALL, TINY, filled, names, saved_number, tiny_tokenizer, unix_only
@@ -81,15 +80,6 @@ def folder(trained, tokenizer, tmp_path_factory) -> Path:
     return folder
 
 
-def test_our_classes_load_saved_model(folder, before):
-    model = TransformerForSequenceClassification.from_checkpoint(folder)
-    assert not model.training
-    assert model.config.name_or_path == str(folder)  # which a view's title takes
-    labels, probabilities = predict(model, WordPieceTokenizer.from_checkpoint(folder), TEXTS)
-    assert torch.equal(probabilities, before)
-    assert torch.equal(labels, before.argmax(dim=-1))
-
-
 def test_transformers_loads_saved_model(folder, before):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     options = {"output_loading_info": True}
@@ -100,19 +90,6 @@ def test_transformers_loads_saved_model(folder, before):
     with torch.no_grad():
         logits = model(**tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")).logits
     assert (logits.softmax(dim=-1) - before).abs().max() <= 1e-5
-
-
-def test_transformers_pipeline_returns_saved_class_names(folder, before):
-    classify = pipeline("text-classification", str(folder), device="cpu")
-    found = classify(TEXTS, truncation=True)
-    assert [answer["label"] for answer in found] == [["bad", "good"][label] for label in before.argmax(dim=-1)]
-    assert [answer["score"] for answer in found] == pytest.approx(before.amax(dim=-1).tolist(), abs=1e-5)
-
-
-def test_model_with_half_precision_config_is_saved_in_float32(tmp_path):
-    config = BertConfig(**TINY, torch_dtype=torch.float16)  # the name that transformers 4 and 5 both take
-    TransformerForSequenceClassification(config).save(tmp_path / "model", tiny_tokenizer())
-    assert BertForSequenceClassification.from_pretrained(tmp_path / "model").dtype == torch.float32
 
 
 # Whose vocabulary
@@ -408,15 +385,6 @@ def test_save_keeps_permissions_of_what_it_replaces(tmp_path):
     filled(2.0).save(tmp_path / "model", tiny_tokenizer())
     modes = [stat.S_IMODE((tmp_path / path).stat().st_mode) for path in ("grades.csv", "model", "model/vocab.txt")]
     assert modes == [0o600, 0o700, 0o640]
-
-
-def test_save_replaces_classifier_of_transformers(theirs, tokenizer):
-    model = TransformerForSequenceClassification.from_checkpoint(theirs)
-    model.save(theirs)
-    assert names(theirs) == WHOLE
-    loaded = TransformerForSequenceClassification.from_checkpoint(theirs)
-    assert WordPieceTokenizer.from_checkpoint(theirs).vocab == tokenizer.vocab
-    assert all(torch.equal(weight, model.state_dict()[name]) for name, weight in loaded.state_dict().items())
 
 
 # What goes wrong on the way

@@ -44,15 +44,6 @@ def test_embed_equals_sentence_transformers(peer, encoder, tokenizer, official_t
     assert largest_difference(vectors.norm(dim=1), torch.ones(20)) <= 1e-5
 
 
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:.* the rest of them is not read")
-def test_embed_truncates_as_the_checkpoint_does(peer, encoder, tokenizer):
-    assert peer.max_seq_length == 256
-    text = "a film that would not end " * 200
-    expected = torch.from_numpy(peer.encode([text], normalize_embeddings=True))
-    assert largest_difference(embed([text], encoder, tokenizer), expected) <= 1e-5
-
-
 @pytest.mark.parametrize("batch_size", [1, 2, 7])
 def test_embed_is_independent_of_order_and_batches(encoder, tokenizer, batch_size):
     together = embed(TEXTS, encoder, tokenizer)

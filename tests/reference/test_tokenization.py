@@ -58,15 +58,6 @@ def test_tokenizer_treats_any_text_or_pair_alike(tokenizer, official_tokenizer, 
     assert tokenizer.encode(text, pair) == official_ids(official_tokenizer, text, pair)["input_ids"]
 
 
-@settings(max_examples=50)
-@given(text=TEXT, pair=st.none() | TEXT, max_length=st.integers(3, 20))
-def test_truncation_equals_the_official_one(tokenizer, official_tokenizer, text, pair, max_length):
-    official = official_ids(official_tokenizer, text, pair, truncation=True, max_length=max_length)
-    ours = tokenizer(text, pair, max_length=max_length)
-    assert ours["input_ids"][0].tolist() == official["input_ids"]
-    assert ours["token_type_ids"][0].tolist() == official["token_type_ids"]
-
-
 @pytest.mark.parametrize("text", ["", " ", "X-rays in XXL \ue000", *WORDS, *SPECIAL])
 def test_tokenizer_treats_chosen_texts_alike(tokenizer, official_tokenizer, text):
     assert mismatches(tokenizer, official_tokenizer, [text]) == []

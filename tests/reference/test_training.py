@@ -168,28 +168,6 @@ def test_optimizer_does_not_decay_biases_and_norms():
 # Several processes
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_processes_average_to_the_gradient_of_the_batch(tokenizer, size):
-    """The shares differ in size, so the mean of the processes' mean losses would be wrong."""
-    model = new_model(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    (rows, labels), batch = training.encode(model, tokenizer, TRAIN, None), [3, 8, 1, 30, 17]
-    whole = training.classification_loss(model, rows, labels, batch)
-    wanted = torch.autograd.grad(whole[0] / whole[2], model.parameters())
-    members = [SimpleNamespace(process_index=rank, num_processes=size) for rank in range(size)]
-    shares = [processes.share(batch, member) for member in members]
-    assert sorted(index for part in shares for index in part) == sorted(batch)
-    sums = [training.classification_loss(model, rows, labels, part) for part in shares]
-    averaged = [torch.zeros_like(gradient) for gradient in wanted]
-    for member, own in zip(members, sums, strict=True):
-        member.reduce = lambda values, how: torch.stack(sums).detach().sum(dim=0)
-        added = processes.add_up(own, member)
-        torch.testing.assert_close(added, whole)
-        for total, part in zip(averaged, torch.autograd.grad(added[0] / added[2], model.parameters()), strict=True):
-            total += part / size
-    assert max(part.abs().max() for part in wanted) > 1e-3
-    torch.testing.assert_close(averaged, list(wanted), atol=1e-6, rtol=0)
-
-
 def test_share_refuses_fewer_examples_than_processes():
     member = SimpleNamespace(process_index=0, num_processes=3)
     with pytest.raises(ValueError, match=r"3 processes cannot share 2 examples: use more, or larger batches"):

@@ -7,9 +7,8 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from tests.families import FAMILIES, byte_level, sharp_model
-from tests.helpers import data_of
-from views import head_view, model_view, whole_words
+from tests.families import byte_level
+from views import whole_words
 from views.words import guess_word_ids, words_of
 
 TEXT = "the animal didn't cross a wide street because naïve answering machines were too 🙂 unbelievably tired"
@@ -81,20 +80,3 @@ def test_marks_of_tokens_show_their_words(tokens, ids):
 def test_names_of_words():
     assert words_of(["[CLS]", "call", "##ed"], [None, 0, 0]).names == ["[CLS]", "called"]
     assert words_of([" so", "🙂·1", "🙂·2", "🙂·3"], [0, 1, 1, 1]).names == [" so", "🙂"]
-
-
-@pytest.mark.parametrize("draw", [head_view, model_view])
-def test_pages_hold_pieces_and_their_words(draw):
-    data = data_of(draw(list(ATTENTION), PIECES, words=True))
-    panel = data["attention"]["all"]
-    names = ["i", "called", "ians"]
-    assert panel["words"] == {"left": PIECES_OF, "right": PIECES_OF, "left_text": names, "right_text": names}
-    assert data["whole"] is True
-    assert panel["left_text"] == PIECES
-    assert panel["attn"].shape == (2, 4, 5, 5)
-    plain = data_of(draw(list(ATTENTION), ["a", "b", "c", "d", "e"]))
-    assert plain["whole"] is False
-    assert plain["attention"]["all"]["words"] is None
-    model, tokenizer = sharp_model("gpt2", FAMILIES["gpt2"] | {"vocab_size": 300}), byte_level(["the cat"])
-    words = data_of(draw(model, tokenizer, "the cats sat"))["attention"]["all"]["words"]
-    assert words["left_text"] == ["the", " cats", " sat"]
