@@ -1,8 +1,9 @@
 """Write a copy of the series without solutions, to hand out to a class: `make student`, into the folder student/.
 
 It holds the files that `publish/student.json` names, which are the series' own: nothing else that is in the folder goes
-out, and nothing at all if an exercise has an answer. The checks of the exercises are included, and their source
-contains some answers.
+out, and nothing at all if an exercise has an answer, or one of the files has changed since the last commit. Only the
+printed solutions are missing: `utils` holds a finished version of each part, on which the notebooks run, and the checks
+hold answers.
 """
 
 import json
@@ -173,6 +174,15 @@ def without_solutions(notebook, name: str, own_files):
     return notebook
 
 
+def changed_files(root: Path) -> list[str] | None:
+    """Return the series' own files that differ from the last commit; None if git does not know the folder."""
+    command = ["git", "-C", str(root), "diff", "--name-only", "--relative", "-z", "HEAD", "--", "."]
+    if not (root / ".git").exists() or not shutil.which("git"):
+        return None
+    changed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [name for name in changed if name in json.loads((root / OWN_FILES).read_text("utf-8"))]
+
+
 def main() -> str | None:
     """Write the copy, or the list of files that it takes; return an error message or None."""
     parser = Parser(description=__doc__)
@@ -184,6 +194,11 @@ def main() -> str | None:
         if options.list:
             write_file(ROOT / OWN_FILES, json.dumps(list_own_files(ROOT), indent=1) + "\n")
             return None
+        if changed := changed_files(ROOT):
+            remedy = "restore them, for example by `git stash`, or commit what your students are to get"
+            return f"Changed since the last commit: {', '.join(changed)}: {remedy}"
+        if changed is None:
+            print("Without git, changes of yours are looked for in exercises alone: copy from a fresh folder.")
         copy = write_copy(options.folder, ROOT, options.assistant)
         for name in left_out(ROOT):
             print(f"Left out, because it is not one of the series' own files: {name}")

@@ -186,6 +186,7 @@ def test_files_that_are_not_the_series_own_stay_at_home(series, tmp_path, monkey
     printed = capsys.readouterr().out
     assert "not one of the series' own files: notebooks/03_copy.ipynb\n" in printed
     assert "not one of the series' own files: notebooks/exam.ipynb\n" in printed
+    assert "Without git, changes of yours are looked for in exercises alone" in printed
 
 
 def solve(cell) -> None:
@@ -218,6 +219,23 @@ def test_an_answer_stops_the_copy_and_is_named(series, tmp_path, change, words):
     with pytest.raises(ValueError, match=rf"03_self_attention\.ipynb, cell \d+ .*{words}"):
         write_copy(tmp_path / "copy", series)
     assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("name", ["notebooks/03_self_attention.ipynb", "notebooks/glossary.md", "requirements.txt"])
+def test_a_change_of_the_series_own_files_stops_the_copy_until_it_is_committed(series, tmp_path, monkeypatch, name):
+    """As a note in a text cell: only the lecturer knows whether students are to get it."""
+    monkeypatch.setattr("publish.student.ROOT", series)
+    monkeypatch.setattr("sys.argv", ["student", str(tmp_path / "copy")])
+    git = ["git", "-C", str(series), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "The series"]):
+        subprocess.run([*git, *command], check=True)
+    (series / "exam.md").write_text("not of the series", "utf-8")
+    path = series / name
+    path.write_text(path.read_text("utf-8") + "\n", "utf-8")
+    assert f"Changed since the last commit: {name}: restore them" in main()
+    assert not (tmp_path / "copy").exists()
+    subprocess.run([*git, "commit", "-qam", "For my students"], check=True)
+    assert main() is None
 
 
 def test_a_guess_is_an_answer():
