@@ -23,10 +23,11 @@ from pathlib import Path
 from random import Random
 
 import torch
+from torch.nn.functional import cosine_similarity
 from transformers import BertConfig
 
 from exercises.diagnosis.bugs import BUGS, with_bugs
-from utils.encoder import TransformerEncoder
+from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.support.command_line import Parser
 from utils.tokenization import WordPieceTokenizer
 
@@ -41,6 +42,7 @@ RULES = {  # of a head, by the row: which column
 }
 SYLLABLES = ("mo", "ta", "ki", "ru", "le", "so")
 EXAM = tuple(TEXTS["questions"])
+SUBLAYERS = ("attention", "the feed-forward network")
 
 
 def different(draw: Random, letters: str, values: Sequence[int]) -> dict[str, int]:
@@ -172,7 +174,7 @@ DRAWS = {  # of numbers, by question
     "why": from_pool("whys"),
     "why, applied": from_pool("whys_applied"),
     "after unit 3": lambda draw: different(draw, "abcd", range(1, 9)) | {"f": draw.choice((2, 3, 8, 16))},
-    "after unit 5": from_pool("after_unit_5"),
+    "after unit 5": lambda draw: {"layer": draw.randint(1, 6), "around": draw.choice(SUBLAYERS)},
     "after unit 7": lambda draw: {"layer": draw.randint(0, 5), "head": draw.randint(0, 11)},
     "after unit 9": lambda draw: {"n": draw.randint(40, 60), "k": draw.randint(6, 14), "j": draw.randint(0, 5)},
     "after unit 11": lambda draw: {"V": 1000 * draw.randint(8, 40), "loss": draw.randint(30, 50) / 10},
@@ -207,17 +209,38 @@ def after_unit_3(a: int, b: int, c: int, d: int, f: int) -> str:
 
 
 @cache
-def attention_of_sentences() -> list[torch.Tensor]:
-    """Return the weights (L, A, S, S) of the embedded checkpoint on the sentences for unit 7."""
+def read_sentences() -> tuple[TransformerEncoder, list[EncoderOutput]]:
+    """Return the embedded checkpoint, and its states and attention weights for the sentences of units 5 and 7."""
     tokenizer, encoder = WordPieceTokenizer.from_checkpoint(), TransformerEncoder.from_checkpoint()
     with torch.inference_mode():
-        outputs = [encoder(**tokenizer(text), output_attentions=True) for text in TEXTS["sentences"]]
-    return [torch.cat(output.attentions) for output in outputs]
+        return encoder, [
+            encoder(**tokenizer(text), output_attentions=True, output_hidden_states=True) for text in TEXTS["sentences"]
+        ]
+
+
+def after_unit_5(layer: int, around: str) -> str:
+    """Return how similar tokens stay to themselves in a layer, with its sums and without the one around a sublayer."""
+    encoder, outputs = read_sentences()
+    module, kept = encoder.layers[layer - 1], [sublayer != around for sublayer in SUBLAYERS]
+    similar = []
+    with torch.inference_mode():
+        for before in (output.hidden_states[layer - 1] for output in outputs):
+            attended, _ = module.attention(before)
+            for first, second in ((True, True), kept):
+                middle = module.attention_norm(first * before + attended)
+                after = module.feed_forward_norm(second * middle + module.feed_forward(middle))
+                similar.append(cosine_similarity(before, after, dim=-1)[0, 1:-1])
+    whole, without = (torch.cat(similar[which::2]).mean() for which in (0, 1))
+    return (
+        f"On sentences of ours, {whole:.2f} with the sum, and {without:.2f} without: {around} proposes a change in a "
+        "direction of its own, which says little of the token. A good answer explains its own numbers."
+    )
 
 
 def after_unit_7(layer: int, head: int) -> str:
     """Return the rule by position that a head follows most often between words, and how often."""
-    columns = [weights[layer, head, 1:-1, 1:-1].argmax(dim=-1).tolist() for weights in attention_of_sentences()]
+    _, outputs = read_sentences()
+    columns = [output.attentions[layer][0, head, 1:-1, 1:-1].argmax(dim=-1).tolist() for output in outputs]
     away = Counter(column - row for found in columns for row, column in enumerate(found))
     (best, hits), total = away.most_common(1)[0], away.total()
     rule = f"{abs(best)} {'ahead' if best > 0 else 'back'}" if best else "the token itself"
@@ -238,7 +261,7 @@ LAYERS = {  # changes of a layer, and how many parameters they save
     "twice as many heads, each half as large": lambda H, I, D: 0,  # noqa: E741
     "linear layers without biases": lambda H, I, D: 5 * H + I,  # noqa: E741
     "a single key and a single value that all heads share": lambda H, I, D: 2 * (H + 1) * (H - D),  # noqa: E741
-    "heads as large as before, but half as many": lambda H, I, D: 4 * H * H // 2 + 3 * H // 2,  # noqa: E741
+    "half as many heads, as large as before, in tokens as wide as before": lambda H, I, D: 4 * H * H // 2 + 3 * H // 2,  # noqa: E741
 }
 
 
@@ -269,7 +292,7 @@ ANSWERS = {
     "why": lambda asked, good, case: good,
     "why, applied": lambda asked, good, case: good,
     "after unit 3": after_unit_3,
-    "after unit 5": lambda asked, good, case: good,
+    "after unit 5": after_unit_5,
     "after unit 7": after_unit_7,
     "after unit 9": lambda n, k, j: f"Only the {k + j} queries that one of them alone finds decide. {luck(k, j)}.",
     "after unit 11": lambda V, loss: (

@@ -8,6 +8,7 @@ import unicodedata
 from ast import literal_eval
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 from random import Random
 from time import perf_counter
 
@@ -24,6 +25,7 @@ from publish.variants import (
     ANSWERS,
     DRAWS,
     EXAM,
+    SUBLAYERS,
     TEXTS,
     ask,
     changes,
@@ -79,7 +81,7 @@ def test_counts_are_those_of_our_modules(seed):
             ),
             "linear layers without biases": before - sum(module.bias.numel() for module in linear),
             "a single key and a single value that all heads share": before - 2 * count(nn.Linear(H, H - D)),
-            "heads as large as before, but half as many": before
+            "half as many heads, as large as before, in tokens as wide as before": before
             - 3 * count(nn.Linear(H, H // 2))
             - (count(nn.Linear(H, H)) - count(nn.Linear(H // 2, H))),
         }[of["case"]]
@@ -257,6 +259,30 @@ def test_the_rule_of_a_head_is_what_the_official_model_does():
             looks += (weights.argmax(dim=-1) - torch.arange(len(weights))).tolist()
         assert (looks.count(away), len(looks)) == (int(hits), int(total))
         assert max(Counter(looks).values()) == int(hits)
+
+
+def test_sums_left_out_of_the_official_model_have_the_stated_effect():
+    """Hardly two of the twelve questions have one answer."""
+    model, tokenizer, found = load_reference_model(), load_tokenizer(), set()
+    for layer, around in product(range(1, 7), SUBLAYERS):
+        module = model.encoder.layer[layer - 1]
+        output = module.attention.output if around == "attention" else module.output
+        means = []
+        for changed in (False, True):
+            hook = output.register_forward_pre_hook(
+                lambda _, given, kept=not changed: (given[0], given[1] * kept)  # what comes in, to be added
+            )
+            similar = []
+            for text in TEXTS["sentences"]:
+                with torch.inference_mode():
+                    states = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+                similar.append(cosine_similarity(states[layer - 1], states[layer], dim=-1)[0, 1:-1])
+            hook.remove()
+            means.append(torch.cat(similar).mean())
+        answer = ANSWERS["after unit 5"](layer, around)
+        assert "{:.2f} with the sum, and {:.2f} without".format(*means) in answer
+        found.add(answer)
+    assert len(found) >= 11
 
 
 def test_points_of_an_exam_are_stated_and_add_up():
