@@ -165,16 +165,17 @@ def update_course(text: str) -> str:
 
 
 def update_syllabus(text: str) -> str:
-    """Return the syllabus with each unit's homework, its minutes and points, and the hours of all but the ◇ units."""
+    """Return the syllabus with each unit's exercises, minutes at home and points, and the hours of all but ◇ units."""
     course, lines, sums = units(), [], Counter()
     for line in text.splitlines():
         if match := WEEK.match(line):
             late, number, by_hand, reading = match.groups()
             unit = course[int(number) - 1]
             stated = stated_minutes(unit)
-            home = [name for name in stated if name not in unit.exercises]
-            points, work = sum(map(points_of, stated)), sum(stated[name] for name in home)
-            line = f"| {late or ''}{number} | {by_hand} | {reading} | {', '.join(home)} | {work} | {points} |"
+            listed = ", ".join(f"*{name}*" if name in unit.exercises else name for name in stated)
+            points = sum(map(points_of, stated))
+            work = sum(minutes for name, minutes in stated.items() if name not in unit.exercises)
+            line = f"| {late or ''}{number} | {by_hand} | {reading} | {listed} | {work} | {points} |"
             if not late:
                 sums += Counter({"readings": int(reading), "exercises at home": work, "points": points})
         elif (match := LOAD.match(line)) and match[1] in sums:
@@ -187,11 +188,12 @@ def update_syllabus(text: str) -> str:
 
 def update_grading(text: str) -> str:
     """Return the page on grading with the points that it names, the cheapest way to full marks, and marking hours."""
+    share = round(100 * cheapest_share())  # which loads all exercises, and so fills PART_NAMES
     text = re.sub(
         rf"({EXERCISE.pattern}) is worth \d+", lambda named: f"{named[1]} is worth {points_of(named[1])}", text
     )
     text = re.sub(r"(?<=together )\d+(?= points)", str(sum(map(points_of, PART_NAMES))), text)
-    text = re.sub(r"(?<=way there takes )\d+(?= %)", str(round(100 * cheapest_share())), text)
+    text = re.sub(r"(?<=way there takes )\d+(?= %)", str(share), text)
     return MARKING.sub(lambda row: " | ".join([row[1], *marking_hours(int(row[2]), row[3])]) + " |", text)
 
 

@@ -66,6 +66,7 @@ FACTS = """
 {question} minutes for an open question
 ten minutes for last week's exercises, in which one student shows a wrong turn and its hint (in unit 1, {first} on
 four students a week
+hears six defences a week, {parallel} minutes, while
 three minutes each: {defences} in {defence_weeks} weeks
 so {triples} talks fit in {talk_weeks} weeks
 three minutes about code
@@ -121,6 +122,9 @@ def facts() -> list[str]:
     reading = sum(series[NOTEBOOKS[f"0{number}"]][0] for number in range(4, 9))
     assert len(EXAM) * each == exam_minutes == 2 * passed
     assert series["evening.ipynb"][1] == 90
+    parallel = 60 // (teaching.WEEKS - 2) * 3  # minutes of the assistant, while the class works in pairs or can wait
+    for unit in UNITS[2:]:
+        assert parallel <= teaching.to_spare(unit) + sum(map(teaching.stated_minutes(unit).get, unit.exercises))
     weights = re.findall(r"^\| (in the room)?.*? \| \[(\d+) %\]", SYLLABUS, re.MULTILINE)
     assert sum(int(weight) for _, weight in weights) == 100
     assert sum(int(weight) for in_room, weight in weights if in_room) == 40
@@ -134,6 +138,7 @@ def facts() -> list[str]:
         "defences": 4 * (teaching.WEEKS - 2),
         "defence_weeks": WORDS[teaching.WEEKS - 2],
         "triples": 60 // 3,
+        "parallel": parallel,
         "exam_minutes": exam_minutes,
         "exam_points": len(EXAM) * each,
         "passed": passed,
