@@ -1,7 +1,7 @@
 // A sentence in reading order: ribbons from one token, as wide as its attention weight, and a map of all heads. A
 // second sentence or model is drawn below the same words.
 
-import { clamp, format, quoted, unpack } from "../numbers.js";
+import { clamp, format, quoted } from "../numbers.js";
 import { add, by, onArrows, set } from "../elements.js";
 import { choice, data, explain, figure, glide, keepChoices, nameShown, redraw, say, shownBy, tick } from "./figure.js";
 import { headMap } from "./head_map.js";
@@ -43,8 +43,7 @@ import { measure, put } from "./sentence_ribbons.js";
 explain(
   "Choose a word and a head. All ribbons of a text together are 1 wide.",
   "Click or tap them, or press the arrow keys. The bluer a head, the more it gives or, of two texts, the more of its " +
-    "attention moves. The mean of all heads is what most people ask for. In all-MiniLM-L6-v2 it ranks which words move " +
-    "a vector about as well as a second measurement does; in other models another estimate is better. To be sure, change the word and look.",
+    "attention moves. The mean of all heads is an estimate of which words move a vector; to be sure, change the word and look.",
 );
 
 const controls = add(figure, "div", { class: "controls" });
@@ -272,22 +271,13 @@ addEventListener("message", ({ source, data: { weights, alone } }) => {
   change({});
 });
 
-function begin() {
+// A choice that is remembered is made again when all is unpacked.
+const measured = data.turns ? unpackTurns(data.turns, sizes[0]) : [];
+Promise.all([measured, ...data.weights.map((packed, text) => unpackWeights(packed, sizes[text]))]).then((all) => {
+  turns.push(...all[0]);
+  rows.push(...all.slice(1));
   state.target = best();
   draw();
   redraw(figure, draw, svg);
-}
-
-if (!data.turns && data.weights.every((packed) => typeof packed === "string")) {
-  // at once: nothing is to be decompressed
-  data.weights.forEach((packed, text) => rows.push(unpack(packed, sizes[text])));
-  begin();
-} else {
-  const measured = data.turns ? unpackTurns(data.turns, sizes[0]) : [];
-  Promise.all([measured, ...data.weights.map((packed, text) => unpackWeights(packed, sizes[text]))]).then((all) => {
-    turns.push(...all[0]);
-    rows.push(...all.slice(1));
-    begin();
-  });
-}
-keepChoices();
+  keepChoices();
+});
