@@ -91,21 +91,23 @@ def execute(path: Path) -> None:
     files = save_answers(notebook, path)
     write_minutes(notebook)
     with uninterrupted():  # the figures of one run belong to the text of the same
-        write_figures(files, path)
+        write_figures(files)
         save(notebook, path)
+        remove_old_figures(files, path)
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is done."""
-    waiting = []
-    before = signal.signal(signal.SIGINT, lambda *_: waiting.append(True))
+    """Let Ctrl-C and `kill` wait until the block is done."""
+    waiting, signals = [], (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, _: waiting.append(number)) for number in signals]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
     if waiting:
-        raise KeyboardInterrupt
+        signal.raise_signal(waiting[0])
 
 
 def save_answers(notebook, path: Path) -> dict[Path, bytes]:
@@ -123,14 +125,17 @@ def save_answers(notebook, path: Path) -> dict[Path, bytes]:
     return files
 
 
-def write_figures(files: Mapping[Path, bytes], path: Path) -> None:
-    """Write the figures of a notebook's answers, and remove those of earlier runs."""
-    folder, number = path.parent / ANSWERS, number_of(path)
-    for old in set(folder.glob(f"{number}_*.png")) - set(files):
-        old.unlink()
+def write_figures(files: Mapping[Path, bytes]) -> None:
+    """Write the figures of a notebook's answers."""
     for file, content in files.items():
-        folder.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         write_file(file, content)
+
+
+def remove_old_figures(files: Mapping[Path, bytes], path: Path) -> None:
+    """Remove the figures of earlier runs, which the saved notebook no longer names."""
+    for old in {*(path.parent / ANSWERS).glob(f"{number_of(path)}_*.png")} - files.keys():
+        old.unlink()
 
 
 def answers(cells: list) -> list[tuple]:

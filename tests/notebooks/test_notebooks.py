@@ -4,6 +4,7 @@ import ast
 import builtins
 import itertools
 import re
+import signal
 from base64 import b64encode
 from pathlib import Path
 
@@ -35,6 +36,18 @@ def code_cells(path: Path) -> list:
 
 def sources(path: Path) -> list[str]:
     return [cell.source for cell in code_cells(path)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_wait_until_a_notebook_and_its_figures_are_saved(number):
+    before = [signal.signal(each, lambda each, _: caught.append(each)) for each in (signal.SIGINT, signal.SIGTERM)]
+    caught = []
+    with notebooks.uninterrupted():
+        signal.raise_signal(number)
+        assert caught == []
+    assert caught == [number]
+    for each, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
+        signal.signal(each, handler)
 
 
 def finished(path: Path) -> list[str]:
