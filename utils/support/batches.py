@@ -141,7 +141,8 @@ def split_into_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
     """Turn dropout off in the block, and restore the mode of every module after it.
 
-    Other threads wait until the block ends, unless dropout was off before.
+    Other threads wait until the block ends, unless dropout was off before. ValueError for a model that cannot compute
+    because its weights have several types.
     """
     with ExitStack() as changing:
         changing.enter_context(CHANGING)
@@ -151,6 +152,13 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
         model.eval()
         try:
             yield
+        except RuntimeError as error:
+            types = sorted({str(weight.dtype).removeprefix("torch.") for weight in model.parameters()})
+            if len(types) == 1 or "type" not in str(error):
+                raise
+            raise ValueError(
+                f"the model has weights of several types, {', '.join(types)}: call model.float()"
+            ) from error
         finally:
             for module, mode in modes:
                 module.training = mode

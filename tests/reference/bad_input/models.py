@@ -408,7 +408,21 @@ WRITING = [
 ]
 CLASS = tune(train=Examples(["a"], [1]))
 
+
+def half_a_classifier() -> TransformerForSequenceClassification:
+    """Return a classifier whose first layer is in half precision."""
+    model = classifier()
+    model.encoder.layers[0].half()
+    return model
+
+
 TRAINING = [
+    Bad(
+        "weights of two types",
+        lambda _: predict(half_a_classifier(), tiny_tokenizer(), ["a film"]),
+        "the model has weights of several types, float16, float32: call model.float()",
+        lambda _: predict(half_a_classifier().float(), tiny_tokenizer(), ["a film"]),
+    ),
     *(
         Bad(
             f"the label {label} of two classes",
