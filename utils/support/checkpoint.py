@@ -28,6 +28,7 @@ from utils.support.checks import (
     check_finite_weights,
     check_modern_config,
     check_names,
+    check_prefix,
     check_size,
     check_vocabulary_size,
     raise_if_any,
@@ -299,6 +300,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
                 raise ValueError(f"{path} contains {name} a second time: save the model again")
             weights[canonical_name(name)] = weight
     check_names(folder, weights)
+    check_prefix(folder, weights)
     return weights
 
 
@@ -378,6 +380,8 @@ def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
         "unexpected": [name for name in unexpected if name.split(".")[0] in parts],
         "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
     }
+    if problems["missing"]:
+        check_prefix(folder, report["unexpected_keys"])
     raise_if_any(f"the weights in {folder} do not fit its {CONFIG}", problems)
     check_finite_weights(dict(model.named_parameters()))
     return model

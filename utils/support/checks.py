@@ -189,6 +189,16 @@ def check_names(where: Path | str, names: Iterable[str]) -> None:
             raise ValueError(f"{where} has the weight {found}: {remedy}, and save the model again")
 
 
+def check_prefix(where: Path | str, names: Iterable[str]) -> None:
+    """Raise ValueError if the weights of a BERT are there only under other names, as those of a part of a model."""
+    end = "embeddings.word_embeddings.weight"
+    if (prefixes := sorted({name.removesuffix(end) for name in names if name.endswith(end)})) and prefixes[0]:
+        raise ValueError(
+            f"{where} has its weights under {' and '.join(prefixes)}: save this part of the model alone, or remove "
+            f"{prefixes[0]!r} from the names of its weights"
+        )
+
+
 def check_weights(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor], remedy: str = "") -> None:
     """Raise ValueError unless names and shapes agree; the error lists missing, unexpected and mis-shaped weights."""
     shared = stored.keys() & expected.keys()

@@ -555,6 +555,12 @@ WEIGHTS = [
         "has the weight _orig_mod.",
         save_again(),
     ),
+    Bad(
+        "all weights under the name of a part of a larger model",
+        with_weights(partial(add_prefix, "student.")),
+        "has its weights under student.: save this part of the model alone, or remove 'student.' from the names",
+        save_again(),
+    ),
 ]
 SIZES = "load both from the same checkpoint, and look for added tokens, and for empty or repeated lines in vocab.txt"
 SAME = words(*tiny_tokenizer().vocab)  # as the model's
