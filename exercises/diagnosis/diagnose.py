@@ -119,8 +119,10 @@ def diagnose_states(values: Tensor, reference: Reference, pairs: bool) -> Diagno
     """Return what all states (L + 1, 5, S, H) or the last ones (5, S, H) show."""
     last = values[-1] if values.ndim == 4 else values
     mine = last[reference.real].flatten()
-    found, known = match(mine, reference.singles), facts(last, reference.batch[1])
-    left = mine - reference.singles[found.nearest]
+    guesses = {(): reference.right[reference.real].flatten()}
+    guesses |= reference.nearest(last, [(name,) for name in ENCODER_BUGS], reference.singles)
+    found, known = match(mine, guesses), facts(last, reference.batch[1])
+    left = mine - guesses[found.nearest]
     if F.cosine_similarity(left, mark(last.shape)[reference.real].flatten(), 0) > 0.5:
         return Diagnosis("unknown", stage="exercise", taught=["6.4"], says=EXERCISE)
     if not found.fits and is_left_padded(last, reference):
@@ -132,7 +134,7 @@ def diagnose_states(values: Tensor, reference: Reference, pairs: bool) -> Diagno
             answer.known = known
             return answer
     if pairs and (not found.fits or found.distance > NOISE[found.grain]):
-        both = match(mine, reference.singles | nearest_pairs(last, reference))
+        both = match(mine, guesses | nearest_pairs(last, reference))
         found = both if both.fits else found
     if not found.fits and not known["equal rows agree"]:
         return Diagnosis("random", [], "dropout", known=known, taught=["6.1"], says=RANDOM.format("two equal rows"))

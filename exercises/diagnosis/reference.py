@@ -1,5 +1,6 @@
 """Our encoder, and what it returns for the probe with each bug: computed when first needed, and once."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache, cached_property
 
@@ -13,6 +14,11 @@ from exercises.diagnosis.probe import probe_batch
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import load_tokenizer
 
+ROWS = [0, 3]  # of the probe: without a bug, rows 1 and 4 are these again
+ACROSS_ROWS = {"batch and heads mixed", "another row's mask"}  # bugs for which rows do not stand alone
+PROJECTIONS = 16  # numbers that are kept of each token's vector
+CHOSEN = 8  # the nearest guesses, which are computed in full
+
 
 class Reference:
     """The right encoder, its tokenizer, the probe's batch, and which of its tokens are real."""
@@ -21,11 +27,31 @@ class Reference:
         self.encoder, self.tokenizer = deepcopy(encoder).cpu().float(), tokenizer
         self.batch = probe_batch(tokenizer)
         self.real = self.batch[1] == 1
+        self.last = cache(self.last)
 
     @torch.no_grad()
     def last(self, *names: str) -> Tensor:
         """Return the last states (5, S, H) with these bugs."""
         return with_bugs(self.encoder, *names)(*self.batch, output_attentions=True).last_hidden_state
+
+    @torch.no_grad()
+    def summary(self, *names: str) -> Tensor:
+        """Return a few numbers of each real token of two rows with these bugs, in less than half the time of `last`."""
+        if ACROSS_ROWS.isdisjoint(names):
+            batch = [part[ROWS] for part in self.batch]
+            return self.summarized(with_bugs(self.encoder, *names)(*batch, output_attentions=True).last_hidden_state)
+        return self.summarized(self.last(*names)[ROWS])
+
+    def summarized(self, states: Tensor) -> Tensor:
+        """Return a few numbers of each real token of two rows (2, S, H)."""
+        directions = torch.randn(states.size(-1), PROJECTIONS, generator=torch.Generator().manual_seed(0))
+        return (states @ directions)[self.real[ROWS]].flatten()
+
+    def nearest(self, states: Tensor, guesses: Sequence[Names], summaries: Tensor) -> dict[Names, Tensor]:
+        """Return the guesses whose summaries are nearest to states (5, S, H), with their real tokens' numbers (N,)."""
+        distances = (summaries - self.summarized(states[ROWS])).pow(2).mean(-1)
+        order = distances.nan_to_num(torch.inf).argsort()[:CHOSEN].tolist()
+        return {guesses[i]: self.last(*guesses[i])[self.real].flatten() for i in order}
 
     @cached_property
     def right(self) -> Tensor:
@@ -33,10 +59,9 @@ class Reference:
         return self.last()
 
     @cached_property
-    def singles(self) -> dict[Names, Tensor]:
-        """The last states of real tokens (N,), without and with each bug."""
-        last = {(): self.right} | {(name,): self.last(name) for name in ENCODER_BUGS}
-        return {names: states[self.real].flatten() for names, states in last.items()}
+    def singles(self) -> Tensor:
+        """The summaries of all bugs."""
+        return torch.stack([self.summary(name) for name in ENCODER_BUGS])
 
     @cached_property
     def vectors(self) -> dict[Names, Tensor]:

