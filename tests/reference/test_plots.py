@@ -9,7 +9,20 @@ from matplotlib import font_manager
 from matplotlib.text import Text
 
 from utils.support.colours import SMALL, WIDTH
-from utils.support.plots import PIXEL, arrows, bars, boxes, curves, dots, heatmap, histogram, ladder, points, set_style
+from utils.support.plots import (
+    PIXEL,
+    arrows,
+    bars,
+    boxes,
+    curves,
+    dots,
+    heatmap,
+    histogram,
+    ladder,
+    panels,
+    points,
+    set_style,
+)
 
 WORDS = ["time", "flies"]
 
@@ -112,6 +125,13 @@ def test_bars_write_values_and_intervals(shown):
     ends = [path.vertices[:, 0].tolist() for path in ax.collections[0].get_paths()]
     assert ends == [pytest.approx([0.4, 0.6]), pytest.approx([-0.3, -0.2])]
     assert len({bar.get_facecolor() for bar in ax.patches}) == 2
+
+
+def test_panels_have_one_colour_bar():
+    axes = panels(2)
+    for ax in axes:
+        heatmap([[0.0, 1.0]], limits=(0, 1), colorbar="weight", ax=ax)
+    assert [ax.get_ylabel() for ax in axes[0].figure.axes] == ["", "", "weight"]
 
 
 @pytest.mark.parametrize("draw", DRAWN[:-1])

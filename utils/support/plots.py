@@ -160,9 +160,9 @@ def heatmap(
 ) -> None:
     """Draw a matrix (R, C) as coloured squares, one label per row and column, or numbers; nan is left empty.
 
-    `colorbar` draws a colour bar with this label; `annotate` writes each value, or those of at least this size;
-    `limits` are the ends of the colour scale; `signed` makes values above zero blue and those below orange; `frames`
-    are (row, column, rows, columns). ValueError if the labels do not fit.
+    `colorbar` draws a colour bar with this label, once for all panels; `annotate` writes each value, or those of at
+    least this size; `limits` are the ends of the colour scale; `signed` makes values above zero blue and those below
+    orange; `frames` are (row, column, rows, columns). ValueError if the labels do not fit.
     """
     values = to_numpy(values)
     R, C = values.shape
@@ -182,8 +182,8 @@ def heatmap(
             ax.set_box_aspect(0.64 * R / C if 0.5 * C < PAGE - 2 else 1)  # cells of equal size in all figures
         if max(R, C) > 16:
             ax.tick_params(labelsize=SMALL * PIXEL)
-        if colorbar:
-            ax.figure.colorbar(image, ax=ax, label=plain(colorbar))
+        if colorbar and ax.get_subplotspec().is_last_col():
+            ax.figure.colorbar(image, ax=ax.figure.axes, label=plain(colorbar))
         for (row, column), value in np.ndenumerate(values):
             if annotate and (annotate is True or value >= annotate):
                 color = "black" if np.dot(image.to_rgba(value)[:3], (0.3, 0.6, 0.1)) > 0.5 else "white"
