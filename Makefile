@@ -59,8 +59,8 @@ PROGRESS_OPTS := --durations=15 --durations-min=5
 # Start with the slowest notebook, so that the other processes can run everything else in the meantime.
 SLOWEST_FIRST := $(wildcard notebooks/08_*.ipynb)
 SERIES := $(SLOWEST_FIRST) $(filter-out $(SLOWEST_FIRST),$(sort $(wildcard notebooks/*.ipynb notebooks/*/*.ipynb)))
-# Proofs run every week, at a release and in `make test-all`; `make compare NB=03` runs those of a notebook.
-SKIPPED := $(wildcard notebooks/proofs/*.ipynb)
+# Proofs and solutions run every week, at a release and in `make test-all`; `make compare NB=03` runs those of a notebook.
+SKIPPED := $(wildcard notebooks/proofs/*.ipynb notebooks/solutions/*.ipynb)
 EVERYTHING = --no-loadscope-reorder $(filter-out $(SKIPPED),$(SERIES)) tests --ignore=tests/slow
 # At most four cores, because each process takes up to 2 GB.
 CORES := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
@@ -134,7 +134,7 @@ quick: style  ## check style and run the short tests; use after every edit
 
 # One process more than cores: while one waits for a browser or a program, the others work.
 test test-unpinned: PROCESSES := $(shell echo $$(($(CORES) + 1)))
-test: lint  ## run everything CI runs on a push: style, tests, every output of the notebooks and solutions
+test: lint  ## run everything CI runs on a push: style, tests, every output of the notebooks
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(PATIENCE) $(PROGRESS_OPTS) $(EVERYTHING) $(ARGS)
 
 test-all test-unpinned: SKIPPED :=
