@@ -296,12 +296,6 @@ WORDS_FILE = [
         labelled("a,x\n\nb,y\n\nc,z\n\nd,x\n\ne,y\n\nf,z\n", "abcdef"),
     ),
     Bad(
-        "a header",
-        labelled("word,label\n" + GOOD_WORDS),
-        "begins with a header, 'word' and 'label': delete it, and begin with a word",
-        labelled(GOOD_WORDS),
-    ),
-    Bad(
         "word and label that changed places",
         labelled("O,a\nname,B\n\nO,c\n\nO,d\n"),
         "as if they were swapped: write the word first, then its label",
@@ -359,12 +353,6 @@ WORDS_FILE = [
         "GermEval: numbered words, and comments",
         labelled("#\thttp://a.b\n" + re.sub("(?m)^(.+),", r"1\t\1\t_\t", GOOD_WORDS.replace("\n\n", "\n\n#\tb c\n"))),
     ),
-    Bad(
-        "an empty word between tabs, as in GermEval",
-        labelled(GOOD_WORDS.replace("Bo", "").replace(",", "\t")),
-        "line 3 has no word for the label 'name'",
-        labelled(GOOD_WORDS.replace(",", "\t")),
-    ),
     Good("comments of CoNLL-U", labelled("# sent_id = 1\n# text = Anna met\n" + GOOD_WORDS.replace(",", " NNP _ "))),
     Good(
         "the sign # as a first word",
@@ -375,12 +363,6 @@ WORDS_FILE = [
         labelled("1-2\tim" + "\t_" * 8 + "\n" + re.sub("(?m)^(.+),", "1\t\\1" + "\t_" * 7 + "\t", GOOD_WORDS)),
         "it has the ten columns of CoNLL-U: keep two, the word and its label",
         labelled("im\t_\n" + GOOD_WORDS.replace(",", "\t"), [["im", "Anna", "met", "Bo"], *WORD_TEXTS[1:]]),
-    ),
-    Bad(
-        "a row with a space too many",
-        labelled(GOOD_WORDS.replace(",", " ") + "New York name\n"),
-        "line 10 has 3 fields, ['New', 'York', 'name'], not a word and a label; most rows have 2",
-        labelled(GOOD_WORDS.replace(",", " ") + "New name\nYork name\n", more("New", "York")),
     ),
     Bad(
         "prose",
@@ -409,12 +391,6 @@ WORDS_FILE = [
         "begins with a header, 'mot' and",
         labelled(GOOD_WORDS.replace("name", "B-name")),
     ),
-    Bad(
-        "the header of four columns",
-        labelled("word pos chunk ner\n" + GOOD_WORDS.replace(",", " NNP B-NP ")),
-        "(columns 1 and 4, between spaces) begins with a header, 'word' and 'ner'",
-        labelled(GOOD_WORDS.replace(",", " NNP B-NP ")),
-    ),
     *(
         Bad(
             f"a header in the middle, {where}",
@@ -427,12 +403,6 @@ WORDS_FILE = [
             ("right below a text", GOOD_WORDS.replace("\n\nMo", "\nWord,Tag\nMo"), ""),
         )
         for mark in ",\t;"
-    ),
-    Bad(
-        "headers of any names, above labels with marks",
-        labelled("mot,nature\n" + GOOD_WORDS.replace("name", "B-name").replace("\n\n", "\n\nmot,nature\n")),
-        "begins with a header, 'mot' and 'nature' (3 times): delete it",
-        labelled(GOOD_WORDS.replace("name", "B-name")),
     ),
     Bad(
         "one word whose label lacks its mark",
