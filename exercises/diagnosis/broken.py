@@ -3,7 +3,6 @@
 Of each four numbers, beginning with 1, one is right, and the others have a mistake in another part each.
 """
 
-from functools import cache
 from random import Random
 
 import torch
@@ -117,7 +116,6 @@ def climb_inside(encoder: nn.Module, theirs: dict[str, Tensor]) -> None:
         print(f"{place:<10}", *shown, sep="  ")
 
 
-@cache
 def numbers_of(name: str) -> Tensor:
     """Return the last vectors of real tokens, (N,), with a mistake."""
     reference = default_reference(checkpoint_name())

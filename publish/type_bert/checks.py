@@ -12,82 +12,66 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
 
+from exercises.mistakes import read_table
 from publish.type_bert.gaps import GAPS, Tiny, edited, mistakes_of
 
-EXPLAINED = (  # what to find in `message, in the function that raised it: the reader's line`, and what it means here
-    (
-        r", in dot: .*\bdot\(",
-        "dot takes two lists of numbers. If one is a list of vectors, take its vectors one by one: [… for … in …].",
-    ),
-    (
-        r", in softmax: .*\bsoftmax\(",
-        "softmax takes one list of numbers. Collect all scores in a list first: [… for … in …].",
-    ),
-    (
-        r"name '(key|score|value|column)'",
-        "Nothing has this name yet. Take each one in turn: [… for key in keys], or a loop.",
-    ),
-    (
-        "'NoneType' object has no attribute 'append'",
-        "append changes the list and returns nothing: write it without “… =”.",
-    ),
-    (r"unsupported operand type\(s\) for \^", "A power is written with two stars in Python, as in 3 ** 2."),
-    (
-        "list indices must be integers",
-        "Here the loop gives the parts of the list themselves, not their indices: use them directly.",
-    ),
-    ("object cannot be interpreted as an integer", "range needs a number: range(len(…))."),
-    ("around the comprehension target", "No comma before for: [… for … in …]."),
-    (
-        r"invalid syntax.*: return \w+ = ",
-        "return gives the answer, so only the last line begins with it. Delete it here.",
-    ),
-    (r"invalid syntax.*: [^\[{]* for \w+ in ", "Such a list needs brackets: [… for … in …]."),
-    (r"invalid character '[√∑]'", "Python has no such sign. Write math.sqrt(…) for a root and sum(…) for a sum."),
-    ("non-int of type 'float'", "A list cannot be multiplied like a number. Multiply its numbers: [… for … in …]."),
-    ("'(Tiny|Checkpoint)' object", 'The settings of the model are in model.config["…"].'),
-    ("can only concatenate str", 'A text and a number cannot be joined. Write f"encoder.layer.{layer}".'),
-    ("empty sequence|argument is empty", "There is nothing to choose from: give default=None for that case."),
-    ("StopIteration", "next found nothing: give it None for that case, next((…), None)."),
-    ("name 'np'", "numpy is not available here, and plain Python is enough."),
-    ("name 'torch'", "PyTorch is not available here, and plain Python is enough."),
-    ("No module named", "Only plain Python is available here, and it is enough."),
-    ("name 'sqrt'", "Write math.sqrt."),
-    ("name 'exp'", "Write math.exp."),
-    ("name 'D'", "Write len(query) for D."),
-    (
-        "can't multiply sequence by non-int",
-        "Two lists cannot be multiplied. Take their numbers pair by pair: zip(a, b).",
-    ),
-    (r"unsupported operand type\(s\) for @", "Lists have no @. Use dot(…)."),
-    (r"unsupported operand type\(s\)", "Python cannot calculate with a whole list. Take its numbers one by one."),
-    ("has no attribute 'removeprefix'", 'The name of a layer is a text: f"encoder.layer.{layer}".'),
-    ("has no attribute", "Lists and numbers have no such method. Use a function."),
-    ("'list' object", "A list is not a number. Take its numbers one by one."),
-    ("bad operand type", "A list is not a number. Take its numbers one by one."),
-    ("must be real number", "This needs one number, not a list. Take the numbers one by one."),
-    ("object is not iterable", "This needs a list, but it got a single value."),
-    ("positional argument", "The function got too few or too many values: look at the line with def."),
-    ("was never closed", "A bracket is still open. Close it."),
-    ("unmatched", "There is one closing bracket too many."),
-    ("does not match opening", "This bracket closes one of another kind."),
-    ("expected an indented block", "The line after a colon must be further right."),
-    ("unexpected indent", "This line is further right than the one above. Align them."),
-    ("unindent does not match", "The lines of a block must begin in the same column."),
-    ("expected ':'", "This line must end with a colon."),
-    ("invalid character", "This character is not one of Python's. Type - * / and straight quotes."),
-    ("unterminated string", "A quote is still open. Close it."),
-    ("invalid syntax", "Python cannot read this line."),
-    (r"KeyError: 'encoder\.layer\.\{", 'Put f before the quotes, as in f"encoder.layer.{layer}".'),
-    ("range error", "The powers became too large: math.exp of more than 709 overflows."),
-    ("Result too large", "The powers became too large: math.exp of more than 709 overflows."),
-    ("domain error", "This function needs a positive number."),
-    ("expected a ", "This function needs a positive number."),
-    ("SystemExit", "The function must return instead of ending Python."),
-    ("division by zero", "You divide by 0."),
-    ("maximum recursion", "The function calls itself without end. Write what it does."),
-    ("index out of range", "The index is too large: the last one is len(…) - 1."),
-)
+# A table as in gaps.py: what to find in `message, in the function that raised it: the reader's line`, and what it means
+EXPLAINED = read_table(r"""
+    , in dot: .*\bdot\( | dot takes two lists of numbers. If one is a list of vectors, take its vectors one by one: […
+        for … in …].
+    , in softmax: .*\bsoftmax\( | softmax takes one list of numbers. Collect all scores in a list first: [… for … in
+        …].
+    name '(key|score|value|column)' | Nothing has this name yet. Take each one in turn: [… for key in keys], or a loop.
+    'NoneType' object has no attribute 'append' | append changes the list and returns nothing: write it without “… =”.
+    unsupported operand type\(s\) for \^ | A power is written with two stars in Python, as in 3 ** 2.
+    list indices must be integers | Here the loop gives the parts of the list themselves, not their indices: use them
+        directly.
+    object cannot be interpreted as an integer | range needs a number: range(len(…)).
+    around the comprehension target | No comma before for: [… for … in …].
+    invalid syntax.*: return \w+ =\s | return gives the answer, so only the last line begins with it. Delete it here.
+    invalid syntax.*: [^\[{]* for \w+ in\s | Such a list needs brackets: [… for … in …].
+    invalid character '[√∑]' | Python has no such sign. Write math.sqrt(…) for a root and sum(…) for a sum.
+    non-int of type 'float' | A list cannot be multiplied like a number. Multiply its numbers: [… for … in …].
+    '(Tiny|Checkpoint)' object | The settings of the model are in model.config["…"].
+    can only concatenate str | A text and a number cannot be joined. Write f"encoder.layer.{layer}".
+    empty sequence|argument is empty | There is nothing to choose from: give default=None for that case.
+    StopIteration | next found nothing: give it None for that case, next((…), None).
+    name 'np' | numpy is not available here, and plain Python is enough.
+    name 'torch' | PyTorch is not available here, and plain Python is enough.
+    No module named | Only plain Python is available here, and it is enough.
+    name 'sqrt' | Write math.sqrt.
+    name 'exp' | Write math.exp.
+    name 'D' | Write len(query) for D.
+    can't multiply sequence by non-int | Two lists cannot be multiplied. Take their numbers pair by pair: zip(a, b).
+    unsupported operand type\(s\) for @ | Lists have no @. Use dot(…).
+    unsupported operand type\(s\) | Python cannot calculate with a whole list. Take its numbers one by one.
+    has no attribute 'removeprefix' | The name of a layer is a text: f"encoder.layer.{layer}".
+    has no attribute | Lists and numbers have no such method. Use a function.
+    'list' object
+    bad operand type | A list is not a number. Take its numbers one by one.
+    must be real number | This needs one number, not a list. Take the numbers one by one.
+    object is not iterable | This needs a list, but it got a single value.
+    positional argument | The function got too few or too many values: look at the line with def.
+    was never closed | A bracket is still open. Close it.
+    unmatched | There is one closing bracket too many.
+    does not match opening | This bracket closes one of another kind.
+    expected an indented block | The line after a colon must be further right.
+    unexpected indent | This line is further right than the one above. Align them.
+    unindent does not match | The lines of a block must begin in the same column.
+    expected ':' | This line must end with a colon.
+    invalid character | This character is not one of Python's. Type - * / and straight quotes.
+    unterminated string | A quote is still open. Close it.
+    invalid syntax | Python cannot read this line.
+    KeyError: 'encoder\.layer\.\{ | Put f before the quotes, as in f"encoder.layer.{layer}".
+    range error
+    Result too large | The powers became too large: math.exp of more than 709 overflows.
+    domain error
+    expected a\s | This function needs a positive number.
+    SystemExit | The function must return instead of ending Python.
+    division by zero | You divide by 0.
+    maximum recursion | The function calls itself without end. Write what it does.
+    index out of range | The index is too large: the last one is len(…) - 1.
+""")
 SAME = 1e-9  # relative difference of two equal answers
 
 
@@ -277,7 +261,8 @@ def describe(error: BaseException, source: str, gap: str, body: str) -> dict:
     typed = completed(body).splitlines()[line - 1 : line] if line else []
     called = frames[-1].name if frames and frames[-1].filename == "microbert.py" else gap + ".py"
     where = f"{message}, in {called}: {''.join(typed).strip()}"
-    hint = next((means for part, means in EXPLAINED if re.search(part, where)), "")
+    hints = (each.hint for each in EXPLAINED for part in each.answers if re.search(part, where))
+    hint = next(hints, "")
     if isinstance(error, NameError) and not hint:
         hint = f"`{error.name}` is not known here. Is a letter wrong, or is it used before it is set?"
     return {"line": line, "message": message, "hint": hint}
