@@ -136,7 +136,10 @@ comparison(
         "H = 7 and eps = 1e-2": ((1, 5, 7), 1e-2),
         "H = 6 and eps = 1e-12": ((3, 1, 6), 1e-12),
     },
-    forbidden=("This calls torch's own norm. Write it yourself, with means, variances and roots.", "layer_norm"),
+    forbidden=(
+        "This calls torch's own norm. Write it yourself, with means, variances and roots.",
+        *("layer_norm", "group_norm", "batch_norm"),
+    ),
     remark="BERT does this to every token, once here and twice in each layer.",
 )
 

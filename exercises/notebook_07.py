@@ -253,7 +253,9 @@ def heads_that_find(weights: Tensor, query: int, key: int) -> int:
 
 def found_by(rule, weights: Tensor, query: int, key: int) -> Tensor:
     """Return what a rule finds, (L, A), as 0 and 1; `Hint` if it is anything else."""
-    found = expect_tensor(as_tensor(call(rule, weights.clone(), query, key)), tuple(weights.shape[:2]))
+    found, again = (as_tensor(call(rule, weights.clone(), query, key)) for _ in range(2))
+    found = expect_tensor(found, tuple(weights.shape[:2]))
+    expect(close(found, again), "Called twice with the same weights, your rule gives two results.")
     expect(set(found.double().unique().tolist()) <= {0.0, 1.0}, "Return True or False for each head.")
     return found.double()
 

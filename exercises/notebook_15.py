@@ -168,7 +168,7 @@ def thin_matrices(answer):
         linear = nn.Linear(inputs, outputs)
         before = linear.weight.detach().clone()
         layer, x = answer(linear, rank, 6.0), torch.randn(2, 3, inputs)
-        hint = "A new layer has to agree with the linear layer. Initialise one of the two matrices with 0."
+        hint = "A new layer has to agree with the linear layer. Begin with U = 0."
         given = expect_tensor(call(layer, x), (2, 3, outputs), "It")
         expect(close(given, nn.functional.linear(x, before, linear.bias), 1e-5), hint)
         learned = [weight for weight in layer.parameters() if weight.requires_grad]
@@ -186,10 +186,11 @@ def thin_matrices(answer):
         layer(x).square().sum().backward()
         moved = [weight for weight in learned if weight.grad is not None and weight.grad.abs().sum() > 0]
         expect(moved, "No gradient reaches the two matrices. If both start at 0, neither ever changes.")
+        first = next(weight for weight in learned if inputs in weight.shape and rank in weight.shape)
+        expect(inputs == outputs or first.any(), "D begins with 0 and U at random. Exchange them: U = 0.")
         with torch.no_grad():
             for weight in learned:
                 weight.copy_(torch.randn(weight.shape))
-        first = next(weight for weight in learned if inputs in weight.shape and rank in weight.shape)
         second = next(weight for weight in learned if weight is not first)
         down = first if first.shape == (rank, inputs) else first.T
         up = second if second.shape == (outputs, rank) else second.T

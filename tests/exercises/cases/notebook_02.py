@@ -34,6 +34,8 @@ WRONG = r"""
     2.2 | lambda words, table: words + table | S tokens
     2.2 | lambda words, table: torch.cat([words, table[:5].expand_as(words)], -1) | shape
     2.3 | lambda x, g, b, eps: F.layer_norm(x, x.shape[-1:], g, b, eps) | torch's own norm
+    2.3 | lambda x, g, b, eps: F.group_norm(x.flatten(0, 1), 1, g, b, eps).view_as(x) | torch's own norm
+    2.3 | lambda x, g, b, eps: F.instance_norm(x, eps=eps) * g + b | torch's own norm
     2.3 | lambda x, g, b, eps: x.mean(-1) | shape
     2.4 | words + positions + types => words + types | positions are missing
     2.4 | words + positions + types => words + positions | token types are missing

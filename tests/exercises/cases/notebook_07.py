@@ -1,5 +1,7 @@
 """Answers to the exercises of notebook 07 that its checks do not declare."""
 
+from itertools import count
+
 import numpy as np
 import torch
 
@@ -42,6 +44,12 @@ def largest_among_words(weights, query, key):
     row = weights[:, :, query].clone()
     row[..., [0, query, -1]] = -1
     return row.argmax(dim=-1) == key
+
+
+def by_turns():
+    """A rule that ignores the weights: all heads, then none."""
+    calls = count(1)
+    return lambda weights, query, key: torch.full(weights.shape[:2], next(calls) % 2 == 1)
 
 
 RIGHT = r"""
@@ -101,6 +109,7 @@ WRONG = r"""
     7.6 | 7 | two things
     7.6 | (7, "a") | a function
     7.6 | (largest_among_words, "a") | By your rule 36 heads find “answering” and 36
+    7.6 | (by_turns(), "a") | Called twice
     7.6 | (lambda w, q, k: w[:, :, k, q] > 1 / 3, "a") | look at weights[:, :, query, key]
     7.6 | (lambda w, q, k: w[:, :, q, k], "a") | True or False
     7.6 | (lambda w, q, k: (w[:, :, q, k] > 1 / 3).sum(), "a") | shape

@@ -82,6 +82,7 @@ WRONG = r"""
     15.2 | lambda words, labels, tokenizer: ([1], [-100]) | the tokenizer gives
     15.2 | lambda *given: tuple(map(torch.tensor, right(*given))) | lists
     15.3 | 1 | three numbers
+    15.4 | torch.zeros(linear.out_features => torch.randn(linear.out_features ;; torch.randn(rank, => torch.zeros(rank, | Exchange them
     15.4 | torch.zeros(linear.out_features, rank) => torch.full((linear.out_features, rank), 0.1) | A new layer has to agree
     15.4 | linear.requires_grad_(False) => linear | still learns
     15.4 | torch.randn(rank, linear.in_features) => torch.ones(rank, linear.in_features) | the rank is 1
