@@ -31,7 +31,10 @@ HERE = Path(__file__).parent
 PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 LIBRARY_FOLDERS = PYTHON | {HERE, HERE.parent / "utils", HERE.parent / "views"}
 THOUSANDS = re.compile(r"(?<=\d)(?<!\b0)[,_'’ \u00a0\u202f](?=\d{3}(?!\d))")  # 0,125 has a decimal comma
-UNIT = re.compile(r"\s*(bits?|numbers|parameters|weights)$")
+DOTS = re.compile(r"-?[1-9]\d{0,2}(\.\d{3}){2,}")  # 23.837.184; one dot is a decimal point
+UNIT = re.compile(r"\s*(bits?|nats|numbers|parameters|weights|scores|heads)$")
+PERCENT = re.compile(r"(?i)\s*(%|per ?cent)$")
+BETWEEN = re.compile(r"(?<=[\d.])\s*[xX×;\s]\s*(?=-?\d)")  # two numbers of 2 × 9, or of an array as NumPy prints it
 CUT_OFF = (
     "The values are right, but gradients do not flow back through all of your code, so it could not be trained. "
     "Remove any detach, .data or torch.no_grad()."
@@ -298,7 +301,8 @@ def as_number(answer, question: str = "The answer") -> float:
     """Return the answer as a number, from a tensor of one element or text such as "7,087,872" or "1.75 bits", too."""
     try:
         if isinstance(answer, str):
-            plain = THOUSANDS.sub("", UNIT.sub("", answer.strip())).replace(",", ".")
+            plain = THOUSANDS.sub("", UNIT.sub("", answer.strip())).replace(",", ".").replace("−", "-")
+            plain = plain.replace(".", "") if DOTS.fullmatch(plain) else plain
             top, slash, bottom = plain.partition("/")
             return float(top) / (float(bottom) if slash else 1)
         if not isinstance(answer, bool):
@@ -312,10 +316,9 @@ def as_number(answer, question: str = "The answer") -> float:
 
 
 def as_share(answer, name: str) -> float:
-    """Return the answer as a number; of a text in per cent, such as "37.5 %", the share."""
-    if isinstance(answer, str) and answer.strip().endswith("%"):
-        return as_number(answer.strip().removesuffix("%").strip(), name) / 100
-    return as_number(answer, name)
+    """Return the answer as a number; of a text in per cent, such as "37.5 %" or "50 percent", the share."""
+    number, percents = PERCENT.subn("", answer.strip()) if isinstance(answer, str) else (answer, 0)
+    return as_number(number, name) / 100**percents
 
 
 def as_shape(answer, question: str = "The answer") -> tuple[int | float, ...]:
@@ -334,15 +337,17 @@ def as_shape(answer, question: str = "The answer") -> tuple[int | float, ...]:
 
 
 def from_text(answer):
-    """Return the numbers in a text such as "(2, 3)" or "2, 3"; return anything else unchanged."""
+    """Return the numbers in a text such as "(2, 3)", "2, 3" or "2 × 3"; return anything else unchanged."""
     if isinstance(answer, str):
+        plain = BETWEEN.sub(", ", answer.strip().removeprefix("torch.Size").replace("−", "-"))
         with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-            return ast.literal_eval(answer.strip().removeprefix("torch.Size"))
+            return ast.literal_eval(plain)
     return answer
 
 
 def as_positions(answer, count: int) -> list[int]:
     """Return sorted positions from a list, set, range, tensor, number, "all" or `count` booleans."""
+    answer = from_text(answer)
     if isinstance(answer, str) and answer.strip().lower() == "all":
         return list(range(count))
     example = f"Give the positions as a list of numbers such as [0, 1], not {answer!r:.60}."

@@ -14,6 +14,7 @@ from exercises.framework import (
     Hint,
     as_letter,
     as_number,
+    as_share,
     as_tensor,
     call,
     close,
@@ -192,7 +193,7 @@ def collocations_and_baseline(answer):
         "strangers": (found_strangers, strange),
     }
     for name, (value, right) in wanted.items():
-        share = as_number(value, f"The share for {name}")
+        share = as_share(value, f"The share for {name}")
         expect(share <= 1, f"The share for {name} is a number from 0 to 1: divide by the number of sentences.")
         baseline = "the first word is one token before the second in every sentence. Count again."
         hint = baseline if name == "the baseline" else "take the mean of your finds over the sentences, for your head."

@@ -1,7 +1,5 @@
 """Checks for the exercises of notebook 09."""
 
-import ast
-import contextlib
 import random
 from collections.abc import Callable
 from functools import cache
@@ -22,6 +20,7 @@ from exercises.framework import (
     expect,
     expect_function,
     expect_tensor,
+    from_text,
     two_things,
 )
 from exercises.mistakes import functions
@@ -32,9 +31,7 @@ from utils.support.datasets import imdb_reviews
 
 def as_numbers(answer) -> Tensor:
     """Return the answer as a tensor of two numbers, brackets around it or a text of them allowed; else a `Hint`."""
-    if isinstance(answer, str):
-        with contextlib.suppress(ValueError, SyntaxError):
-            answer = ast.literal_eval(answer.strip())
+    answer = from_text(answer)
     if isinstance(answer, (tuple, list)) and any(isinstance(one, str) for one in answer):
         answer = [as_number(one, "Each number") for one in answer]
     try:

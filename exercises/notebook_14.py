@@ -20,6 +20,7 @@ from exercises.framework import (
     expect_function,
     expect_gradients,
     expect_tensor,
+    from_text,
 )
 from exercises.mistakes import functions
 from exercises.prediction import prediction
@@ -27,6 +28,7 @@ from exercises.prediction import prediction
 
 def as_arrow(value, name: str) -> tuple[float, float]:
     """Return two numbers, or a `Hint`."""
+    value = from_text(value)
     value = value.tolist() if hasattr(value, "tolist") else value
     expect(isinstance(value, (tuple, list)) and len(value) == 2, f"{name} should be two numbers, such as (0, 1).")
     x, y = (round(as_number(number, f"Each number of {name}"), 4) for number in value)

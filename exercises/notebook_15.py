@@ -16,6 +16,7 @@ from exercises.framework import (
     expect_function,
     expect_gradients,
     expect_tensor,
+    from_text,
 )
 from exercises.prediction import prediction, within
 from utils.tokenization import WordPieceTokenizer
@@ -35,6 +36,7 @@ TEXTS = (  # words, and a label for each
 
 def ten_labels(answer) -> list[float]:
     """Return the labels of an answer; a `Hint` unless there are ten."""
+    answer = from_text(answer)
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     expect(isinstance(answer, (tuple, list)), "Give a list of whole numbers, one for each token.")
     answer = [as_number(one, "Each label") for one in answer]

@@ -197,7 +197,7 @@ def test_as_positions_accepts_many_forms():
     for answer in ([1, 0], {0, 1}, range(2), torch.arange(2), (0.0, 1), [True, True, False]):
         assert framework.as_positions(answer, 3) == [0, 1]
     assert framework.as_positions(1, 3) == [1]
-    assert framework.as_positions("all", 3) == [0, 1, 2]
+    assert framework.as_positions("all", 3) == framework.as_positions("0, 1, 2", 3) == [0, 1, 2]
     for answer, words in [("01", "a list of numbers"), ([0.5], "whole"), ([1, 1], "twice"), ([True], "3 booleans")]:
         with pytest.raises(framework.Hint, match=words):
             framework.as_positions(answer, 3)
@@ -220,14 +220,15 @@ def test_expect_tensor_names_type_shape_and_dtype():
 @pytest.mark.parametrize(("answer", "number"), [
     ("7/4", 1.75), (Fraction(7, 4), 1.75), ("7,087,872", 7087872), ("7 087 872", 7087872), ("7_087_872", 7087872),
     (np.array([2]), 2), ("1,75", 1.75), ("0,125", 0.125), ("1.75 bits", 1.75), ("7,087,872 parameters", 7087872),
-    (torch.ones(1, 1, requires_grad=True), 1),
+    (torch.ones(1, 1, requires_grad=True), 1), ("23.837.184", 23837184), ("−1,5", -1.5), ("256 scores", 256),
 ])  # fmt: skip
 def test_as_number_accepts_written_numbers(answer, number):
     assert framework.as_number(answer) == number
 
 
 @pytest.mark.parametrize(
-    "answer", ["7/0", "7/", "1,2,3", "23 km", "many", "", True, 1j, None, [1], "1/2/3", torch.ones(2)]
+    "answer",
+    ["7/0", "7/", "1,2,3", "23 km", "many", "", True, 1j, None, [1], "1/2/3", "1.234.56", "0.125.000", torch.ones(2)],
 )
 def test_as_number_refuses_other_values(answer):
     with pytest.raises(framework.Hint, match=r"should be a number, but it (is of type|has the shape|is the text)"):
@@ -237,7 +238,7 @@ def test_as_number_refuses_other_values(answer):
 def test_as_shape_accepts_many_forms():
     for answer in ((2, 3), [2, 3.0], torch.Size((2, 3)), np.array([2, 3]), torch.tensor([2, 3]), torch.ones(2, 3)):
         assert framework.as_shape(answer) == (2, 3)
-    for text in ("(2, 3)", "2, 3", " [2, 3]", "torch.Size([2, 3])"):
+    for text in ("(2, 3)", "2, 3", " [2, 3]", "torch.Size([2, 3])", "2 × 3", "(2x3)", "[2 3]", "2; 3"):
         assert framework.as_shape(text) == (2, 3)
     for answer in (3, "23", "B, S", "__import__('os')", None, torch.tensor(3)):
         with pytest.raises(framework.Hint, match="a shape, a tuple such as"):

@@ -30,7 +30,7 @@ def cut_through_the_list(word, vocab):
 
 RIGHT = r"""
     1.1 | cut_through_the_list
-    1.2 | '2, 9'
+    1.2 | '2 × 9'
 """
 WRONG = r"""
     1.1 | word_pieces | the series' own word_pieces

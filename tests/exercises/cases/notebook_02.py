@@ -13,6 +13,7 @@ def in_numpy(x, gamma, beta, eps):
 
 RIGHT = r"""
     2.1 | torch.zeros(right)
+    2.1 | "4 x 9 x 384"
     2.2 | lambda words, table: words + F.one_hot(torch.arange(words.size(1)), len(table)).float() @ table
     2.2 | lambda words, table: words.numpy() + table.numpy()[: words.shape[1]]
     2.2 | lambda words, table: torch.stack([row + table[: len(row)] for row in words])
@@ -23,7 +24,7 @@ RIGHT = r"""
     2.4 | self.token_type_embeddings(token_type_ids) => self.token_type_embeddings.weight[token_type_ids]
     2.4 | self.word_embeddings(input_ids) => self.word_embeddings.weight[input_ids]
     2.4 | self.word_embeddings(input_ids) => F.embedding(input_ids, self.word_embeddings.weight)
-    2.5 | '23,837,184 parameters'
+    2.5 | '23.837.184 parameters'
 """
 WRONG = r"""
     2.1 | 4 * 9 * right[2] | int

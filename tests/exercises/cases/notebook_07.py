@@ -70,7 +70,7 @@ RIGHT = r"""
     7.3 | lambda w, q, k: list(right(w, q, k))
     7.3 | weights[:, :, query].clone() => weights[:, :, query].numpy().copy() ;; argmax(dim=-1) => argmax(-1)
     7.4 | ["{}-{}".format(*CHOSEN), *map(torch.tensor, SHARES)]
-    7.4 | ((1, 7), 1.0, 1, 0.85)
+    7.4 | ((1, 7), "100 %", 1, "85 %")
     7.5 | list(COUNTS.values())
     7.5 | torch.tensor(list(COUNTS.values()))
     7.5 | {name: str(count) for name, count in COUNTS.items()}

@@ -34,7 +34,7 @@ RIGHT = r"""
     10.1 | torch.tensor(right)
     10.1 | ("3/8", "1/2")
     10.1 | (0.38, 0.5)
-    10.1 | ("37.5 %", "50%")
+    10.1 | ("37.5 percent", "50%")
     10.1 | {"fixed_distance": 3 / 8, "nearest_name": 1 / 2}
     10.2 | torch.tensor(BEST)
     10.2 | "{}-{}".format(*BEST)

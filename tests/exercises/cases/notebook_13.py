@@ -29,6 +29,7 @@ def put_back_by_number(packed, attention_mask):
 RIGHT = r"""
     13.1 | lambda lengths: torch.block_diag(*(torch.ones(length, length) for length in lengths)).bool()
     13.1 | lambda lengths: right(lengths).numpy()
+    13.2 | ("192", "256 scores", 98)
     13.1 | lambda lengths: right(lengths).tolist()
     13.3 | lambda p, m: p.new_zeros(*m.shape, p.size(-1)).masked_scatter(m[:, :, None].bool(), p)
     13.3 | put_back_by_number

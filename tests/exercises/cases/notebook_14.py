@@ -32,6 +32,7 @@ def turn_in_numpy(x, positions, base):
 RIGHT = r"""
     14.1 | ((-1.9999999, -1.0000001), (-1, 3), -1, -1)
     14.1 | (torch.tensor([-2, -1]), np.array([-1, 3]), torch.tensor(-1), "-1")
+    14.1 | ("(−2, −1)", "-1, 3", "−1", "−1")
     14.2 | turn_as_complex
     14.2 | turn_by_rotating_halves
     14.2 | lambda x, positions, base: right(x, positions.double(), base).to(x.dtype)

@@ -50,6 +50,7 @@ def shifted(words, labels, tokenizer):
 
 
 RIGHT = r"""
+    15.1 | "-100, 4, 0, −100, −100, 4, −100, −100, 2, −100"
     15.2 | by_tokens
     15.2 | lambda *given: list(right(*given))
     15.3 | (0.25, 0.33, 0.29)
