@@ -53,6 +53,9 @@ def check_longest_match(word: str, vocab: dict[str, int], pieces: list[str], wan
     bare = [piece.removeprefix("##") for piece in pieces]
     marks = [piece.startswith("##") for piece in pieces] == [False] + [True] * (len(pieces) - 1)
     builds = known and marks and "".join(bare) == word
+    rule = "a piece that continues a word begins with ##, the first one does not."
+    expect(marks or "".join(bare) != word, f"{case}: {rule} You return {pieces}.")
+    expect(known, f"{case}: {pieces} contains a piece that is not in `vocab`.")
     if wanted == ["[UNK]"]:
         greedy = "BERT takes the longest piece and never goes back; then no piece fits, so the result is [UNK]."
         expect(not builds, f"{case}: {greedy} You return {pieces}.")
@@ -64,10 +67,6 @@ def check_longest_match(word: str, vocab: dict[str, int], pieces: list[str], wan
         f"{case}: it can be built from {wanted}, but you return [UNK]. Do you look up pieces with ## in front, after "
         "the first one and only there? Do you try the whole rest first, and a single letter last?",
     )
-    unmarked = len(pieces) > 1 and "".join(bare) == word and not marks
-    rule = "a piece that continues a word begins with ##, the first one does not."
-    expect(not unmarked, f"{case}: {rule} You return {pieces}.")
-    expect(known, f"{case}: {pieces} contains a piece that is not in `vocab`.")
     expect(builds, f"{case}: {pieces} does not spell the word.")
     for found, longest in zip(pieces, wanted, strict=False):
         longer = f"{case}: you take {found}, but {longest} fits there, too, and is longer. You return {pieces}."

@@ -164,7 +164,7 @@ def write_embeddings(answer, B: int, S: int, H: int):
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
     ids = torch.randint(1, 31, (B, S), generator=generator)
     ids[0, 2:] = 0  # the first text is short
-    types = (torch.arange(S) >= S // 2).long().repeat(B, 1)
+    types = (torch.arange(S) >= torch.arange(B)[:, None]).long()
     given = ids.clone(), types.clone()
     try:
         result = answer(module, *given)
@@ -220,6 +220,7 @@ def wrong_embeddings(module, ids, types) -> dict[str, torch.Tensor]:
         "All token types are treated as 0. Pass token_type_ids to their table.": norm(
             word + place + module.token_type_embeddings.weight[0]
         ),
+        "All texts get the token types of the first.": norm(word + place + module.token_type_embeddings(types[:1])),
         "This is normalised twice.": norm(norm(whole)),
     }
 

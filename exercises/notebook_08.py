@@ -277,6 +277,7 @@ def accuracy_over_batches(answer):
     expect(not close(value, shares[0]), f"{first} Count over all examples.")
     expect(not close(value, 1 / 3), "Divide with /, once and at the end, because // drops everything after the point.")
     expect(not close(value, sum(right[:2]) / 14), "The last batch is left out.")
+    expect(not 1e-4 < abs(value - sum(right) / 16) < 0.01, "This is rounded. Return the share itself.")
     expect(close(value, sum(right) / 16), "Count the rows whose largest logit is at the label, then divide.")
     logits = torch.tensor([[0.1, 0.2], [3.0, -1.0], [0.5, 0.4], [-2.0, -3.0], [0.0, 1.0]])
     value = as_number(answer([(logits, torch.tensor([1, 0, 1, 0, 0]))]), "The accuracy")
@@ -449,6 +450,7 @@ WRONG_EFFECTS = functions(
         only one occurrence.
     effects(score, words, without_first) | Of a repeated word, the first occurrence is always left out. Leave out the
         one at this position.
+    effects(score, words, lambda w, i: w[i + 1 :] + w[:i])
     effects(score, words, lambda w, i: sorted(w[:i] + w[i + 1 :])) | The remaining words must keep their order, because
         the score depends on it.
     effects(score, words, lambda w, i: (w[:i] + w[i + 1 :])[::-1]) | The remaining words must keep their order, because

@@ -105,8 +105,9 @@ comparison(
         sum of the mask.
     masked(states, mask).sum(1) | This is the sum of the real tokens. Divide it by their number.
     states.sum(1) / mask.sum(1, keepdim=True) | The sum includes padding. Multiply each vector by its mask first.
-    masked(states, mask).sum(1) / mask.sum() | All texts are divided by the number of real tokens in the whole batch.
-        Divide each by its own.
+    masked(states, mask).sum(1) / mask.sum()
+    masked(states, mask).sum(1) / mask.sum(1).float().mean() | All texts are divided by the same number. Divide each by
+        its own number of real tokens.
     states[:, 0] | This is the first token's vector, as in [CLS] pooling. Average all real tokens.
     (states - 1e9 * (1 - mask[..., None])).amax(1) | This is the largest number of each column. Take the mean.
     masked(states, mask).amax(1) | This is the largest number of each column, or 0 of padding. Take the mean.

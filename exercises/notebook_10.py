@@ -230,7 +230,8 @@ def title_made_false(answer):
     names, row = [1, 3], torch.tensor([0.1, 0.5, 0.05, 0.3, 0.05])
     least = apply_rule(rule, row, [2, 4])
     expect(
-        apply_rule(rule, row, names) > least, "Your rule doesn't say more for names with large weights. Use `names`."
+        apply_rule(rule, row, names) > least,
+        "Your rule doesn't say more for names with large weights. Use how large the weights at `names` are.",
     )
     pronouns, others = [], []
     for weights, pronoun, names in rows_of_5_5():

@@ -221,7 +221,7 @@ def name_the_mistake_across(found, across: tuple) -> None:
 
 STEPS = (  # texts so far, and the end token: rows that have ended, that end now, that go on
     ([[5, 4], [2, 3]], 0),
-    ([[3, 1, 2], [0, 5, 5], [1, 1, 4]], 5),
+    ([[3, 1, 2], [2, 5, 5], [1, 1, 0]], 5),
     ([[5, 2], [3, 3]], 2),
     ([[1]], 2),
 )
@@ -291,7 +291,8 @@ WRONG_STEPS = functions(
     one_step(ids, end, ended=torch.zeros(len(ids)).bool()) | Rows that have ended keep writing. Fill them up with `end`.
     one_step(ids, end, ended=(ids == end).any().expand(len(ids))) | One row has ended, and the others are filled up,
         too. Each row ends separately.
-    one_step(ids, end, fill=0) | The end token is fixed at 0. Use the argument `end`.
+    one_step(ids, end, fill=0)
+    one_step(ids, 0) | The end token is fixed at 0. Use the argument `end`.
     one_step(ids, end, sign=-1) | This takes the token with the lowest score. Take the highest.
     one_step(ids, end).roll(1, dims=1) | The new token comes first. Append it to the text.
     """,

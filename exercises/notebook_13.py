@@ -35,19 +35,17 @@ def mask_of_blocks(answer):
         expect(given == lengths, "Your function changes the list of lengths. Loop over it without removing anything.")
         wanted = block_mask(lengths)
         expect_no_additive(result, wanted)
-        same = result.bool() if result.dtype != torch.bool else result
-        expect(not torch.equal(same, ~wanted), "The mask is inverted: True is where a token may look.")
-        causal = wanted & torch.ones(size, size).tril().bool()
-        expect(
-            not torch.equal(same, causal) or torch.equal(causal, wanted),
-            "Within its text, a token looks ahead as well as back. The blocks are full squares.",
-        )
-        diagonal = torch.eye(size).bool()
-        expect(
-            not torch.equal(same, diagonal) or torch.equal(diagonal, wanted),
-            "Each token sees only itself. It may see its whole text.",
-        )
-        expect(not same.all() or wanted.all(), "Everything is visible. Tokens must not see other texts.")
+        same = result.bool()
+        counts = torch.tensor(lengths).repeat_interleave(torch.tensor(lengths))
+        hints = {
+            "The mask is inverted: True is where a token may look.": ~wanted,
+            "Within its text, a token looks ahead as well as back. The blocks are full squares.": wanted.tril(),
+            "Each token sees only itself. It may see its whole text.": torch.eye(size).bool(),
+            "Texts of equal length see each other. Give each text its own number.": counts[:, None] == counts,
+            "Everything is visible. Tokens must not see other texts.": torch.ones(size, size).bool(),
+        }
+        for hint, wrong in hints.items():
+            expect(not torch.equal(same, wrong) or torch.equal(wrong, wanted), hint)
         expect(
             torch.equal(same, wanted),
             "Give each token the number of its text, and compare the numbers of every two tokens.",

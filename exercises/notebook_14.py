@@ -227,6 +227,7 @@ WRONG_WINDOWS = functions(
     may_see(S, reach) & (torch.ones(S, S).tril().bool() | (torch.arange(S)[:, None] == 0)) | A window reaches to both
         sides. Use the absolute distance.
     may_see(S, reach // 2) | `reach` is to *either* side, not the width of the window.
+    may_see(S, 1) | `reach` is fixed at 1. Use the argument.
     may_see(S, reach - 1) | A distance of exactly `reach` is still inside the window.
     torch.ones(S, S).bool() | Everything is visible. Outside the window, only position 0 should be.
     """,
@@ -238,7 +239,7 @@ WRONG_WINDOWS = functions(
 def window_and_first(answer):
     """Check for a mask that is True within `reach`, and in the first row and column."""
     expect_function(answer)
-    for S, reach in ((8, 3), (4, 1), (7, 2), (5, 8), (1, 1)):
+    for S, reach in ((8, 5), (4, 1), (7, 2), (5, 8), (1, 1)):
         found = answer(S, reach)
         result = expect_tensor(as_tensor(found), (S, S), f"For S = {S} it")
         same, wanted = result.bool(), may_see(S, reach)

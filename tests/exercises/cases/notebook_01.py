@@ -38,6 +38,7 @@ WRONG = r"""
     1.1 | fewest_by_cuts | BERT takes the longest piece and
     1.1 | "##" + word[start:end] => word[start:end] | , but you return [UNK]. Do
     1.1 | lambda word, vocab: [piece.removeprefix("##") for piece in right(word, vocab)] | begins with ##
+    1.1 | if piece in vocab => if piece in vocab or piece.removeprefix("##") in vocab | fl ies f: ['fl', '##ies'] contains a piece that is not in `vocab`
     1.1 | return ["[UNK]"] => return [*pieces, "[UNK]"] | whole* word
     1.1 | return ["[UNK]"] => return pieces | whole* word
     1.1 | return pieces => return " ".join(pieces) | list of strings

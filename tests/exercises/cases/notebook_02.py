@@ -60,6 +60,7 @@ WRONG = r"""
     2.4 | weight[: input_ids.size(1)] => weight | the first S tokens only
     2.4 | weight[: input_ids.size(1)] => weight[:5] | but not for 3 texts of 4 tokens
     2.4 | self.token_type_embeddings(token_type_ids) => self.token_type_embeddings.weight[0] | All token types are treated as
+    2.4 | self.token_type_embeddings(token_type_ids) => self.token_type_embeddings(token_type_ids[:1]) | token types of the first
     2.4 | self.layer_norm(words + positions + types) => sum(map(self.layer_norm, (words, positions, types))) | Each table is normalised separately
     2.4 | self.dropout(self.layer_norm(words + positions + types)) => torch.cat([words, types], -1) | shape
     2.4 | self.layer_norm(words + positions + types) => self.layer_norm((words + positions + types).detach()) | Remove any detach

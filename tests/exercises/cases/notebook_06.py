@@ -75,9 +75,8 @@ WRONG = r"""
     6.1 | = layer( => = self.layers[0]( | This uses the first layer in
     6.1 | = layer( => = self.layers[-1]( | This uses the last layer in
     6.1 | for layer in self.layers => for layer in self.layers[::-1] | The layers are in the wrong
-    6.1 | for layer in self.layers => for layer in self.layers[:24] | but 25 layers give 26
     6.1 | layer(states[-1] => layer(states[0] | Every round got the embeddings
-    6.1 | return states, attentions => return [*states, *states][:4], [*attentions, *attentions][:3] | Right for three layers, but two
+    6.1 | for layer in self.layers: => for number in range(3): ;; layer(states[-1] => self.layers[number](states[-1] | but 25 layers give 26
     6.1 | self.embeddings(input_ids, token_type_ids) => self.embeddings.word_embeddings(input_ids) | These are only word vectors. Call
     6.1 | state, weights = layer => state = weights = layer | A layer returns a pair, hidden
     6.1 | stack_of_the_class | calls the finished encoder

@@ -111,6 +111,7 @@ WRONG = r"""
     8.4 | lambda batches: right(batches[-1:]) | This is only the last batch
     8.4 | return right / sum(len(labels) for _, labels in batches) => return right | This is the number of right
     8.4 | lambda batches: 1 - right(batches) | wrong answers
+    8.4 | lambda batches: round(right(batches), 2) | This is rounded
     8.4 | lambda batches: 100 * right(batches) | Return a share between 0 and
     8.4 | sum(len(labels) for _, labels in batches) => len(batches) | not of batches
     8.4 | sum(len(labels) for _, labels in batches) => (7 * len(batches)) | last batch is smaller

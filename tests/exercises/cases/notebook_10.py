@@ -82,7 +82,7 @@ WRONG = r"""
     10.4 | row.argmax() in names => row[names].sum() / row[1:-1].sum() | so the title stands
     10.4 | row.argmax() in names => any(place in names for place in row.topk(2).indices) | so the title stands
     10.4 | row.argmax() in names => 1 - row[0] | doesn't say more for names
-    10.4 | row.argmax() in names => row.argmax() not in names | doesn't say more for names
+    10.4 | row.argmax() in names => row[names].sum() > 0 | Use how large the weights at `names` are
     10.4 | row.argmax() in names => 2 * row[names].sum() | Return True, False, or a number
     10.4 | title = "c" => title = "a" | fewer than half
     10.4 | title = "c" => title = "b" | as well

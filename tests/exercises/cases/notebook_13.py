@@ -48,6 +48,7 @@ WRONG = r"""
     13.1 | lambda n: right(n).float() | booleans
     13.1 | blocks_by_emptying | changes the list
     13.1 | lambda n: torch.zeros(sum(n), sum(n)).masked_fill(~right(n), -torch.inf) | The positions are right, but this
+    13.1 | lambda n: (lambda counts: counts[:, None] == counts)(torch.tensor(n).repeat_interleave(torch.tensor(n))) | equal length
     13.1 | lambda n: right(n[::-1]) | number of its text
     13.1 | lambda n: torch.ones(len(n), max(n)).bool() | shape
     13.1 | right([2, 1]) | function itself
