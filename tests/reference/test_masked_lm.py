@@ -35,9 +35,7 @@ def by_our_names(official: BertForMaskedLM, gradients: bool) -> dict[str, torch.
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
-@pytest.mark.parametrize(
-    "shape", [random_sizes(seed) | {"pad_token_id": 3 * (seed % 2)} for seed in range(10)], ids=str
-)
+@pytest.mark.parametrize("shape", [random_sizes(seed) | {"pad_token_id": 3 * (seed % 2)} for seed in range(6)], ids=str)
 def test_masked_lm_equals_the_official_model(shape, dtype, tolerance):
     official, ours = both(shape, dtype)
     batch = ragged_batch([10, 3, 7], shape["vocab_size"])

@@ -139,7 +139,7 @@ def command(folder: Path, texts: list[str], monkeypatch) -> None:
 @pytest.mark.parametrize("end", ["killed", "interrupted", "full"])
 def test_run_killed_at_any_file_operation_resumes(tmp_path, monkeypatch, end):
     """The same command runs again after each end; kills happen in a forked process."""
-    step = 1 if "STATES" in os.environ else 8  # `make test-all` ends it at every operation
+    step = 1 if "STATES" in os.environ else 16  # `make test-all` ends it at every operation
     texts = [f"{text} {number}" for number, text in enumerate(TEXTS)]
     command(tmp_path / "whole", texts, monkeypatch)
     wanted = load_file(tmp_path / "whole" / STATE_FILE)

@@ -115,12 +115,6 @@ def test_hnsw_index_finds_nearly_all_and_is_deterministic(unit_vectors):
     assert torch.equal(found.indices, again.indices)
 
 
-def test_search_index_returns_all_of_a_small_index(unit_vectors):
-    few = unit_vectors[:7]
-    exact, found = search(few, few, k=7), search_index(few, hnsw_index(few), k=7)
-    assert torch.equal(exact.indices, found.indices)
-
-
 def test_recall_counts_each_querys_own_neighbours():
     found, exact = torch.tensor([[7, 2, 5], [5, 3, -1]]), torch.tensor([[2, 7, 1], [3, 4, 7]])
     assert recall(found, exact) == pytest.approx(3 / 6)
