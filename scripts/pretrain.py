@@ -193,6 +193,7 @@ def check_same(found: Mapping, wanted: Mapping, path: Path) -> None:
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = new_parser(__doc__)
+    parser.usage = "%(prog)s FOLDER [--data FILE ...] [options]"  # --data would take a folder that follows it
     parser.add_argument("folder", type=Path, help="output folder; resumes an existing run")
     parser.add_argument("--data", nargs="+", metavar="FILE", help="your own texts in UTF-8 (default: the IMDB reviews)")
     parser.add_argument("--text", default="text", help="column with the texts, in a table (default: %(default)s)")

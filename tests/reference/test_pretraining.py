@@ -324,6 +324,16 @@ def test_invalid_text_files_end_with_message(tmp_path, monkeypatch, content, wor
         own_command(tmp_path / "run", [path], monkeypatch)
 
 
+def test_usage_names_the_folder_before_the_files(monkeypatch, capsys):
+    """The last of the files after --data would be it: the usage that the error prints is a command that works."""
+    monkeypatch.setattr("sys.argv", ["pretrain.py", "--data", "texts.txt", "my_run"])
+    with pytest.raises(SystemExit):
+        pretrain.build_parser().parse_args()
+    assert "usage: pretrain.py FOLDER [--data FILE ...] [options]" in capsys.readouterr().err
+    options = pretrain.build_parser().parse_args(["my_run", "--data", "texts.txt"])
+    assert (str(options.folder), options.data) == ("my_run", ["texts.txt"])
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
