@@ -32,7 +32,7 @@ PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 LIBRARY_FOLDERS = PYTHON | {HERE, HERE.parent / "utils", HERE.parent / "views"}
 THOUSANDS = re.compile(r"(?<=\d)(?<!\b0)[,_'’ \u00a0\u202f](?=\d{3}(?!\d))")  # 0,125 has a decimal comma
 DOTS = re.compile(r"-?[1-9]\d{0,2}(\.\d{3}){2,}")  # 23.837.184; one dot is a decimal point
-UNIT = re.compile(r"\s*(bits?|nats|numbers|parameters|weights|scores|heads)$")
+UNIT = re.compile(r"(?i)\s*(bits?|nats|numbers|parameters|weights|scores|pairs|heads)$")
 PERCENT = re.compile(r"(?i)\s*(%|per ?cent)$")
 BETWEEN = re.compile(r"(?<=[\d.])\s*[xX×;\s]\s*(?=-?\d)")  # two numbers of 2 × 9, or of an array as NumPy prints it
 CUT_OFF = (

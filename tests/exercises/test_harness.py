@@ -220,7 +220,7 @@ def test_expect_tensor_names_type_shape_and_dtype():
 @pytest.mark.parametrize(("answer", "number"), [
     ("7/4", 1.75), (Fraction(7, 4), 1.75), ("7,087,872", 7087872), ("7 087 872", 7087872), ("7_087_872", 7087872),
     (np.array([2]), 2), ("1,75", 1.75), ("0,125", 0.125), ("1.75 bits", 1.75), ("7,087,872 parameters", 7087872),
-    (torch.ones(1, 1, requires_grad=True), 1), ("23.837.184", 23837184), ("−1,5", -1.5), ("256 scores", 256),
+    (torch.ones(1, 1, requires_grad=True), 1), ("23.837.184", 23837184), ("−1,5", -1.5), ("256 Scores", 256),
 ])  # fmt: skip
 def test_as_number_accepts_written_numbers(answer, number):
     assert framework.as_number(answer) == number

@@ -51,7 +51,7 @@ WRONG = r"""
     14.2 | turn_in_numpy | NumPy has no gradients
     14.3 | 4_718_592 | three numbers
     14.4 | lambda S, r: torch.eye(S).bool() | is [CLS]
-    14.4 | lambda S, r: right(S, r) | (torch.arange(S) == S - 1) | may not see token 7
+    14.4 | lambda S, r: right(S, r) | (torch.arange(S) == S - 1) | may not see token 12
     14.4 | lambda S, r: torch.zeros(S, S).masked_fill(~right(S, r), -torch.inf) | The positions are right, but this
     14.4 | lambda S, r: right(S, r).float() | booleans
     14.4 | lambda S, r: right(S + 1, r) | shape
