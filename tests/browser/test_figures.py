@@ -196,7 +196,7 @@ def test_what_is_written_adds_up_exactly(page, tmp_path):
     assert [sum(column) for column in zip(*parts[:3], strict=True)] == parts[3]
     page.get_by_role("button", name="now all 40 numbers").click()
     page.get_by_role("button", name="LayerNorm").click()
-    assert "now the mean is 0.000" in page.locator("#say").text_content()
+    assert "Now the mean of all 40 numbers is 0.000" in page.locator("#say").text_content()
     assert close(page.evaluate("compute(state).total"), (word[0] + position[1] + kind[0]).double())
 
 

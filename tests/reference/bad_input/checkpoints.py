@@ -528,7 +528,7 @@ WEIGHTS = [
     Bad(
         "all weights under the name of a part of a larger model",
         with_weights(partial(add_prefix, "student.")),
-        "has its weights under student.: save this part of the model alone, or remove 'student.' from the names",
+        "weights under student.bert.: save this part of the model alone, or remove 'student.bert.' from the names",
         save_again(),
     ),
 ]
