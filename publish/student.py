@@ -180,7 +180,8 @@ def changed_files(root: Path) -> list[str] | None:
     if not (root / ".git").exists() or not shutil.which("git"):
         return None
     changed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
-    return [name for name in changed if name in json.loads((root / OWN_FILES).read_text("utf-8"))]
+    own = json.loads((root / OWN_FILES).read_text("utf-8"))
+    return [name for name in changed if name in own]
 
 
 def main() -> str | None:
