@@ -164,6 +164,7 @@ HOSTILE = {  # what 3.4 does, and what its verdict says; all other answers are r
     ),
     "is no Python": ("def softmax_by_hand(scores:", "does not parse"),
 }
+ENDLESS = {"loops", "forks", "replaces results"}  # the others end by themselves, on a busy machine too
 HARMLESS = {"leaves threads", "prints much", "writes results"}  # whose process goes on
 
 

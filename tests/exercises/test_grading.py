@@ -26,6 +26,7 @@ from exercises.grading.process import Grader
 from tests.exercises.hand_ins import (
     CHANGES,
     CHECKED,
+    ENDLESS,
     HARMLESS,
     HEAD,
     HONEST,
@@ -136,7 +137,10 @@ def hostile(short, tmp_path_factory) -> tuple[dict[str, reports.Row], dict[str, 
         hand_in(folder / f"{name}.ipynb", RIGHT | {"3.4": f"softmax_by_hand = ...\n{body}\n\n{CHECKED}"})
     for name in GRADED_NAMES:
         hand_in(folder / f"{name}.ipynb", RIGHT)
-    rows = grade(short, sorted(folder.glob("*.ipynb")), processes=2, seconds=5, gigabytes=1.5)
+    paths = sorted(folder.glob("*.ipynb"), key=lambda path: path.stem in ENDLESS)
+    ends = -len(ENDLESS)
+    rows = grade(short, paths[:ends], processes=2, gigabytes=1.5)
+    rows += grade(short, paths[ends:], processes=2, seconds=5, gigabytes=1.5)
     return {row.name: row for row in rows}, files
 
 
@@ -368,7 +372,7 @@ while not os.path.exists({place!r}) or not os.path.getsize({place!r}):
 def test_detached_process_ends_with_the_grading(short, tmp_path, then):
     place = tmp_path / "number"
     source = DETACHED.format(place=str(place)) + then + RIGHT["3.4"]
-    (row,) = grade(short, [hand_in(tmp_path / "eve.ipynb", RIGHT | {"3.4": source})], seconds=5)
+    (row,) = grade(short, [hand_in(tmp_path / "eve.ipynb", RIGHT | {"3.4": source})], seconds=5 if "99" in then else 60)
     assert not psutil.pid_exists(int(place.read_text()))
     assert row.points("3.1") == POINTS["3.1"]
     assert (row.verdicts["3.4"][0] == "correct") == (then == "")
