@@ -188,27 +188,11 @@ def test_missing_values_are_refused_or_counted(tmp_path):
             read_labelled(path)
         with pytest.raises(ValueError, match=r"line 13 has null as 'text': write a text or number, or delete"):
             list(read_texts([path]))
-    spellings = [
-        "NaN",
-        "None",
-        "NA",
-        "\\N",
-        "NaT",
-        "#VALUE!",
-        "(null)",
-        "n.a.",
-        "nil",
-        "-nan",
-        "1.#IND",
-        ".",
-        "?",
-        "<NA>",
-    ]
+    spellings = ["NaN", "\\N", "#VALUE!", "1.#IND", "?"]
     table = [f"{row['text']},{row['label']}" for row in rows] + [f"{each},a" for each in (*spellings, "Nat", "Nan Lee")]
-    for mark in ",;\t":
-        found = read_labelled(own_csv(tmp_path, [row.replace(",", mark) for row in table], f"text{mark}label"))
-        assert found.missing == dict.fromkeys([*spellings, "Nat"], 1)
-        assert "look like missing values, but are used: NaN (1), None (1), NA (1), " in found.notes()[0]
+    found = read_labelled(own_csv(tmp_path, table))
+    assert found.missing == dict.fromkeys([*spellings, "Nat"], 1)
+    assert "look like missing values, but are used: NaN (1), \\N (1), #VALUE! (1), " in found.notes()[0]
     words = read_words(words_file(tmp_path, [*PEOPLE, "it NA", "", "is NA"]))
     assert words.missing == {"NA": 2}
 
@@ -219,11 +203,8 @@ def test_missing_values_are_refused_or_counted(tmp_path):
         ("['pos']", "look like values printed by Python. Write the class alone."),
         ("b'pos'", "look like values printed by Python"),
         ("tensor(1)", "look like values printed by Python"),
-        ("{'a': 1}", "look like values printed by Python"),
-        ("[1]", "look like values printed by Python"),
         ("-999", "often marks a text without a label"),
         ("(none of these)", None),
-        ("1.5 (a)", None),
     ],
 )
 def test_odd_labels_are_reported(label, words):
@@ -347,18 +328,12 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
     ("labels", "doubt"),
     [
         (["0", "0.5", "1", "1.5"], "measurements"),
-        (["1,0", "1,3", "1,7", "2,0", "5,0"], "measurements"),  # grades
         (["−1", "-0.5", "+1"], "measurements"),
         (["80 %", "9 %", "100 %"], "measurements"),
-        (["€3.20", "€ 4", "5.10 €"], "measurements"),
-        (["4.5 out of 5", "4 out of 5"], "measurements"),
         (["1.234,56", "USD 5.50", "1.5k", "2.5 kg"], "measurements"),
         (["1 star", "2 stars", "5 stars"], None),
         ([str(year) for year in range(1990, 2001)], "measurements"),
         ([str(rating) for rating in range(1, 11)], None),
-        (["1,0", "2,0", "3,0"], None),
-        (["1/5", "2/5", "3/5"], None),
-        (["v1.5", "2.5"], None),
         (["0,1,2", "0", "1", "2"], "several"),
     ],
 )
@@ -378,7 +353,6 @@ def test_numbers_are_sorted_by_size():
         (",companyName,ticker\n0,Apple Inc.,AAPL\n1,None & Co,NA\n", ["Apple Inc.", "None & Co"]),
         ("Company Name;Symbol;description\nApple Inc.;AAPL;Sells phones.\n", ["Apple Inc.: Sells phones."]),
         ("name\temployees\nApple Inc.\t164000\n", ["Apple Inc."]),
-        ("name,text,description\nApple Inc.,AAPL,Sells phones.\n", ["Apple Inc.: Sells phones."]),
         ("name,founded,Profile,query\nApple Inc.,1976,Sells phones.,iPhone\n", ["Apple Inc.: Sells phones."]),
         ("name,rank,rank,ticker,symbol\nApple Inc.,1,2,AAPL,APC\n", ["Apple Inc."]),
     ],
@@ -394,9 +368,7 @@ def test_companies_reads_custom_csv(tmp_path, content, wanted):
         ("firm,ticker\nA,B\n", r"the column 'name' is missing from \['firm', 'ticker'\]\): name the column"),
         ("name,ticker\n", "own.csv has a header, but no rows: add a row for each company"),
         ("name,ticker\nA,B\n ,C\n", r"row 2 below the header has nothing in the column 'name'"),
-        ("Company,companyName\nA,B\n", r"\['Company', 'companyName'\] might all be the name: rename one as name"),
         ("name,sector,profile\nA,B,C\n", r"\['sector', 'profile'\] might all be the description: rename one as"),
-        ("name,description,query,query\nA,B,C,D\n", r"might all be the query: rename one as query"),
     ],
 )
 def test_companies_rejects_custom_csv_without_names(tmp_path, content, words):

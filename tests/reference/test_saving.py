@@ -455,15 +455,11 @@ def is_saved(path, *_) -> bool:
 
 
 FILE_SYSTEMS = {
-    "no locks (ENOSYS)": lambda: [refusing(fcntl, "flock", errno.ENOSYS)],
-    "no permissions (EPERM)": lambda: [refusing(os, "chmod", errno.EPERM), refusing(os, "fchmod", errno.EPERM)],
-    "no fsync (EINVAL)": lambda: [refusing(os, "fsync", errno.EINVAL)],
     "a mount point (EBUSY)": lambda: [
         refusing(os, name, errno.EBUSY, lambda *paths: any(map(is_saved, paths))) for name in ("rename", "replace")
     ],
-    "nothing is renamed (ENOSYS)": lambda: [refusing(os, name, errno.ENOSYS) for name in ("rename", "replace")],
-    "nothing of all that": lambda: [
-        *(refusing(os, name, errno.EPERM) for name in ("rename", "replace", "chmod", "fsync")),
+    "no locks, permissions, fsync, and nothing is renamed": lambda: [
+        *(refusing(os, name, errno.EPERM) for name in ("rename", "replace", "chmod", "fchmod", "fsync")),
         refusing(fcntl, "flock", errno.ENOSYS),
     ],
     "files not reopened": lambda: [refusing(io, "open", errno.EPERM, lambda _, mode="r", *__: mode == "rb+")],

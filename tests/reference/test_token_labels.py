@@ -180,9 +180,7 @@ def test_spans_continue_labels_without_prefix():
     [
         ("U-ORG O B-PER I-PER L-PER O B-LOC L-LOC", {("ORG", 0, 1), ("PER", 2, 5), ("LOC", 6, 8)}),
         ("B-PER M-PER E-PER S-ORG B-LOC", {("PER", 0, 3), ("ORG", 3, 4), ("LOC", 4, 5)}),
-        ("B I B I O B", {("_", 0, 2), ("_", 2, 4), ("_", 5, 6)}),
         ("I I B O I", {("_", 0, 2), ("_", 2, 3), ("_", 4, 5)}),  # IOB1
-        ("B I E S S O", {("_", 0, 3), ("_", 3, 4), ("_", 4, 5)}),
         ("U B L U o", {("_", 0, 1), ("_", 1, 3), ("_", 3, 4)}),
         ("A B B", {("A", 0, 1), ("B", 1, 3)}),  # names of classes
     ],
@@ -197,7 +195,7 @@ def test_spans_keep_class_names_without_scheme():
     assert spans(["U-PER", "U-PER"], ["B-PER", "O", "U-PER"]) == {("PER", 0, 1), ("PER", 1, 2)}
 
 
-@pytest.mark.parametrize("label", ["b_per", "B.PER", "B", "PER-B", "per.B", "B PER"])
+@pytest.mark.parametrize("label", ["b_per", "B PER", "PER-B"])
 def test_spans_read_other_spellings(label):
     names = [label, label.replace("b", "i").replace("B", "I"), "o" if label.islower() else "O"]
     labels = [names[0], names[1], names[0], names[2]]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.helpers import PAIR, data_of, tiny_tokenizer
+from tests.helpers import PAIR, data_of
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from views import head_view, inputs, model_view, neuron_view, path_view, sentence_view
@@ -239,6 +239,7 @@ BAD = {
     "no layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": []}, r"include_layers=\[\] .*leave it out"),
     "empty sentence A": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 0}, "1 to 3.*got 0"),
     "empty sentence B": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": torch.tensor(4)}, "1 to 3.*got 4"),
+    "a start in letters": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": "2"}, "1 to 3.*got '2'"),
     "display mode": ({"attention": GOOD, "tokens": WORDS, "display_mode": "blue"}, r"display_mode must .*, got .blue"),
     "unequal layers": (SIDES | {"decoder_attention": GOOD[:1]}, r"\(2, 3\), 'decoder': \(1, 3\).*layers=range\(1\)"),
     "unequal heads": (SIDES | {"decoder_attention": FEWER}, r"'encoder': \(2, 3\), 'decoder': \(2, 2\).*one at a time"),
@@ -266,9 +267,7 @@ def test_invalid_input_of_neuron_view_raises(encoder, tokenizer, arguments, mess
 MIXED = {
     "attentions of both kinds": ((GOOD, WORDS), {"cross_attention": GOOD}),
     "a second text with attentions": ((GOOD, WORDS, 2, "b"), {}),
-    "a tokenizer with attentions": ((GOOD, tiny_tokenizer(), "a"), {}),
     "no tokens": ((GOOD,), {}),
-    "one side's tokens missing": ((), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
 }
 
 

@@ -312,16 +312,15 @@ CONFIGS = [  # a setting, its value, words of the error, and the values that its
     *((field, 0, f"{field} must be a positive integer, got 0", TINY[field]) for field in COUNTS),
     ("hidden_size", "12", "expected int, got str (value: '12')): correct this setting", 12),
     ("num_attention_heads", 5, "hidden_size=12 is not divisible by num_attention_heads=5: change one of them", 4),
-    ("hidden_dropout_prob", 1.5, "hidden_dropout_prob must be a number from 0 to 1, got 1.5", 0.0, 1.0),
-    (
-        "attention_probs_dropout_prob",
-        math.nan,
-        "attention_probs_dropout_prob must be a number from 0 to 1, got nan",
-        0.0,
-        1.0,
+    *(
+        (field, share, f"{field} must be a number from 0 to 1, got {share}", 0.0, 1.0)
+        for field, share in {
+            "hidden_dropout_prob": 1.5,
+            "attention_probs_dropout_prob": math.nan,
+            "layer_norm_eps": -1.0,
+            "initializer_range": math.inf,
+        }.items()
     ),
-    ("layer_norm_eps", -1.0, "layer_norm_eps must be a number from 0 to 1, got -1.0", 0.0, 1.0),
-    ("initializer_range", math.inf, "initializer_range must be a number from 0 to 1, got inf", 0.0, 1.0),
     ("pad_token_id", 50, "pad_token_id must be an integer from 0 to 49, got 50", 0, 49),
     *(
         ("num_hidden_layers", count, f"num_hidden_layers must be an integer from 1 to 1,000, got {count}", 2)

@@ -123,19 +123,11 @@ GOOD_TEXTS = each(
 OTHER_FORMATS = (
     ("a workbook", b"PK\3\4\xff", "is a workbook or a ZIP file: save it as CSV, UTF-8"),
     ("a compressed file", b"\x1f\x8b\xff", "is compressed by gzip: unpack it"),
-    ("a file compressed by zstd", b"\x28\xb5\x2f\xfd", "is compressed by zstd: unpack it"),
-    ("an archive of 7-Zip", b"7z\xbc\xaf\x27\x1c", "is compressed by 7-Zip: unpack it"),
-    ("an old workbook", b"\xd0\xcf\x11\xe0", "is a document of an older Office: save it as CSV, UTF-8"),
-    ("a pickle", b"\x80\x04\x95", "holds data of a program: save its table as CSV"),
-    *(
-        (
-            f"{name}",
-            signature,
-            'is a table of Parquet or Arrow: save it with to_csv, or to_json(orient="records", lines=True)',
-        )
-        for name, signature in (("Parquet", b"PAR1\0"), ("Arrow", b"ARROW1\0"), ("a stream of Arrow", b"\xff" * 4))
+    (
+        "Parquet",
+        b"PAR1\0",
+        'is a table of Parquet or Arrow: save it with to_csv, or to_json(orient="records", lines=True)',
     ),
-    ("a PDF", b"%PDF-1.7", "is a formatted document: save it as plain text, UTF-8"),
 )
 
 
@@ -158,12 +150,11 @@ TEXTS_FILE = [
     *(
         Bad(
             f"a header in the middle: {header}",
-            texts_of("own.csv", GOOD_ROWS.replace("d,no", f"{header}\nd,no").replace(",", mark)),
+            texts_of("own.csv", GOOD_ROWS.replace("d,no", f"{header}\nd,no")),
             "row 4 below the header has the names of the columns again: delete such rows, as of joined files",
-            texts_of("own.csv", GOOD_ROWS.replace(",", mark)),
+            texts_of("own.csv", GOOD_ROWS),
         )
         for header in ("text,label", "Label, Text")
-        for mark in ",;\t|"
     ),
     Bad(
         "JSON Lines from tables with their headers",
@@ -241,7 +232,6 @@ WORDS_FILE = [
                 "alone",
             ),
             ("an empty label", "alone,\n", "has no label for the word 'alone'): save it", "alone,O\n", "alone"),
-            ("a label of spaces", "alone,  \n", "has no label for the word 'alone'): save it", "alone,O\n", "alone"),
             ("a label without its word", ",name\n", "has no word for the label 'name'): save it", "Li,name\n", "Li"),
             (
                 "a word of two words",
@@ -284,7 +274,6 @@ WORDS_FILE = [
             labelled("a,O\nB,name\n\na,O\nC,name\n\na,O\nD,name\n", ["aB", "aC", "aD"]),
         )
         for given, content, words in (
-            ("no empty row", "a,O\nB,name\n" * 500, "1 different text in 1,000 rows"),
             ("two texts", "a,O\n\nB,name\n", "2 different texts in 2 rows"),
             ("one text three times", "a,O\nB,name\n\n" * 3, "1 different text in 6 rows"),
         )
@@ -305,8 +294,6 @@ WORDS_FILE = [
         Bad(f"{given}", labelled(content), "save it as CSV, UTF-8", labelled(GOOD_WORDS))
         for given, content in (
             ("Latin-1 words", GOOD_WORDS.encode("latin-1")),
-            ("UTF-16", GOOD_WORDS.encode("utf-16")),
-            ("UTF-16 without a mark, all NUL bytes", "a,O\nB,name\n".encode("utf-16-le")),
             ("a workbook of Excel", b"PK\x03\x04\x14\x00\x06\xff\xd8"),
             ("JSON Lines of words", '{"tokens": ["a"], "ner_tags": [0]}\n'),
         )
@@ -376,14 +363,10 @@ WORDS_FILE = [
         "no-break spaces in a word and as a word",
         labelled(GOOD_WORDS + "10\u00a0000,O\n\u00a0,O\n", [*WORD_TEXTS[:2], ["Mo", "is", "10\u00a0000", "\u00a0"]]),
     ),
-    Good(
-        "labels and words that mean nothing to a spreadsheet",
-        labelled(GOOD_WORDS + "null,NA\nNone,NA\n", [*WORD_TEXTS[:2], ["Mo", "is", "null", "None"]]),
-    ),
     Good("\\r as the end of a line", labelled(GOOD_WORDS.replace("\n", "\r"))),
     *(
         Bad(f"the header {header}", labelled(f"{header}\n{GOOD_WORDS}"), "begins with a header, ", labelled(GOOD_WORDS))
-        for header in ("tokens,ner_tags", "Word,Tag", "a_word,ner type")
+        for header in ("tokens,ner_tags", "a_word,ner type")
     ),
     Bad(
         "a header of any names, above labels with marks",
@@ -394,15 +377,14 @@ WORDS_FILE = [
     *(
         Bad(
             f"a header in the middle, {where}",
-            labelled(content.replace(",", mark)),
+            labelled(content),
             f"has among its words a header, 'Word' and 'Tag'{times}: delete it, and begin with a word",
-            labelled(GOOD_WORDS.replace(",", mark)),
+            labelled(GOOD_WORDS),
         )
         for where, content, times in (
             ("above a text", GOOD_WORDS.replace("\n\n", "\n\nWord,Tag\n"), " (2 times)"),
             ("right below a text", GOOD_WORDS.replace("\n\nMo", "\nWord,Tag\nMo"), ""),
         )
-        for mark in ",\t;"
     ),
     Bad(
         "one word whose label lacks its mark",

@@ -65,27 +65,9 @@ VIEW = [
         "`heads=2`, not in a list",
         lambda _: head_view(GOOD, WORDS, heads=2).page == head_view(GOOD, WORDS, heads=[2]).page,
     ),
-    Bad(
-        "`layer='1'`",
-        lambda _: head_view(GOOD, WORDS, layer="1"),
-        "layer must be one of the layers shown, [0, 1], got '1'",
-        lambda _: head_view(GOOD, WORDS, layer=1),
-    ),
     Good(
         "`sentence_b_start=tensor(2)`",
         lambda _: head_view(GOOD, WORDS, torch.tensor(2)).page == head_view(GOOD, WORDS, 2).page,
-    ),
-    Bad(
-        "`sentence_b_start='2'`",
-        lambda _: head_view(GOOD, WORDS, "2"),
-        "sentence_b_start must be an integer from 1 to 3",
-        each(*(lambda _, start=start: head_view(GOOD, WORDS, start) for start in (1, 3))),
-    ),
-    Bad(
-        "a layer that does not exist",
-        lambda _: model_view(GOOD, WORDS, include_layers=[2]),
-        "include_layers names 2, but there are 2: use 0 to 1",
-        lambda _: model_view(GOOD, WORDS, include_layers=[0, 1]),
     ),
     Bad(
         "three tokens for four positions",
@@ -161,12 +143,6 @@ VIEW = [
             )
         ),
         error=TypeError,
-    ),
-    Bad(
-        "a list of sentences for one",
-        lambda _: neuron_view(encoder(), tiny_tokenizer(), ["a", "b"]),
-        "sentence_a must be one string",
-        lambda _: neuron_view(encoder(), tiny_tokenizer(), "a", "b"),
     ),
     Bad(
         "another model",
