@@ -123,13 +123,20 @@ def from_pool(pool: str) -> Callable[[Random], dict]:
     return draw_entry
 
 
+@cache
+def attention_with(name: str) -> torch.nn.Module:
+    """Return the attention of a small encoder with a bug, or right."""
+    encoder = TransformerEncoder(BertConfig(hidden_size=4, num_attention_heads=1, num_hidden_layers=1, vocab_size=8))
+    return with_bugs(encoder, *[name] * (name != "right")).layers[0].attention
+
+
 def weights_with(name: str, dots: Sequence[float]) -> str:
     """Return the attention weights of a query that has these dot products, the last one hidden, with a bug or right."""
-    encoder = TransformerEncoder(BertConfig(hidden_size=4, num_attention_heads=1, num_hidden_layers=1, vocab_size=8))
-    attention = with_bugs(encoder, *[name] * (name != "right")).layers[0].attention
     query, keys = torch.eye(1, 4), torch.tensor(dots)[:, None] * torch.eye(1, 4)
     mask = torch.arange(len(dots)) < len(dots) - 1
-    weights = attention.compute_attention_weights(query[None, None], keys[None, None], mask[None, None, None])
+    weights = attention_with(name).compute_attention_weights(
+        query[None, None], keys[None, None], mask[None, None, None]
+    )
     return ", ".join(f"{weight:.2f}" for weight in weights.flatten().tolist())
 
 
