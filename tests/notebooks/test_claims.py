@@ -76,23 +76,6 @@ def test_lines_that_speak_of_all_cases_have_their_reason(number):
     assert not lines, "\n".join(lines)
 
 
-@pytest.mark.parametrize(("cell", "open_lines"), [
-    ("**Each sees every token.**", 1),
-    ("**Each sees every token.** <!-- claim: the definition -->", 0),
-    ("**Each sees every token.**\n\n<!-- claim: of another paragraph -->", 1),
-    ("**Each sees every one.** And **all see it.** <!-- claim: the definition -->", 2),
-    ("**Does each see all?** Every one, in plain text, and `**all**`.", 0),
-    ("## Recap\n\n- All is lost.\n- Nothing is. <!-- claim: of another point -->", 1),
-    (["title = f'{whose} heads: all look back'"], 1),
-    (["curves(x, title='Only with sums')  # claim: counted here"], 0),
-    (["labels = {'title': 'Never', 'xlabel': 'all'}"], 1),
-])  # fmt: skip
-def test_sweeping_lines_are_found(cell, open_lines):
-    make = nbformat.v4.new_code_cell if isinstance(cell, list) else nbformat.v4.new_markdown_cell
-    cell = make("".join(cell))
-    assert len(unreasoned(nbformat.v4.new_notebook(cells=[cell]))) == open_lines
-
-
 def test_no_reader_of_a_copy_sees_a_reason(tmp_path):
     text = "**Each sees every token.**{} So it does.\n\n- All of them.{}"
     code = "title = 'All of them'{}\nx = 1"
