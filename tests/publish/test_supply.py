@@ -1,4 +1,4 @@
-"""No input or download is executed as code, and every version is pinned."""
+"""No download is executed as code, and every version is pinned."""
 
 import ast
 import json
@@ -19,23 +19,8 @@ READER = ["utils", "views", "exercises", "notebooks"]
 FOLDERS = (*READER, *PROGRAMS)
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9e]*.ipynb"))
-# torch.load and joblib unpickle, which can run any code; a shell may execute parts of its input
-FORBIDDEN_CALLS = {"torch.load", "pickle.load", "pickle.loads", "joblib.load", "os.system", "os.popen", "eval", "exec"}
-FORBIDDEN_OPTIONS = {"shell", "trust_remote_code", "allow_pickle"}
-
-
-# parts.py runs code that the reader wrote on this machine and `check` saved; type_bert runs in the reader's browser;
-# child.py runs the published solutions; the other three evaluate the tables of this repository
-ALLOWED = {
-    "exercises/parts.py": ["exec"],
-    "publish/type_bert/checks.py": ["exec", "exec"],
-    "publish/type_bert/runner.py": ["exec"],
-    "exercises/grading/child.py": ["exec"],
-    "exercises/comparison.py": ["eval"],
-    "exercises/diagnosis/bugs.py": ["eval"],
-    "exercises/mistakes.py": ["eval", "eval"],
-    "exercises/prediction.py": ["eval"],
-}
+# which may unpickle, and so run any code; ruff forbids pickle, exec, eval and shells
+UNPICKLES = re.compile(r"torch\.load\(|joblib\.load|(trust_remote_code|allow_pickle)\W{1,3}(?!False)\w")
 
 
 def programs(path: Path) -> list[str]:
@@ -46,22 +31,9 @@ def programs(path: Path) -> list[str]:
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
-def violations(program: str) -> list[str]:
-    """Return the forbidden calls in a source, and the forbidden options that are not false."""
-    calls = [node for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Call)]
-    options = [f"{keyword.arg}=" for call in calls for keyword in call.keywords if is_on(keyword)]
-    return [name for call in calls if (name := ast.unparse(call.func)) in FORBIDDEN_CALLS] + options
-
-
-def is_on(keyword: ast.keyword) -> bool:
-    off = isinstance(keyword.value, ast.Constant) and not keyword.value.value
-    return keyword.arg in FORBIDDEN_OPTIONS and not off
-
-
 @pytest.mark.parametrize("path", SOURCES + NOTEBOOKS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_code_never_unpickles_or_executes_its_input(path):
-    found = [violation for program in programs(path) for violation in violations(program)]
-    assert found == ALLOWED.get(path.relative_to(ROOT).as_posix(), [])
+def test_code_never_unpickles_its_input(path):
+    assert [found[0] for program in programs(path) for found in UNPICKLES.finditer(program)] == []
 
 
 def pins(name: str) -> dict[str, str]:
@@ -134,17 +106,6 @@ def test_workflow_actions_are_pinned_to_commits():
 
 
 def test_self_hosted_runner_runs_no_pull_requests():
-    """A label and a list of labels both work, and the weekly run has the job, too."""
     jobs = [job for path in WORKFLOWS for job in re.split(r"\n  (?=\w+:\n)", path.read_text("utf-8"))]
-    (own,) = (job for job in jobs if "runs-on: ${{ " in job and "vars." in job.partition("runs-on:")[2].splitlines()[0])
+    (own,) = (job for job in jobs if re.search(r"runs-on: .*vars\.", job))
     assert "\n    if: vars.GPU_RUNNER != '' && github.event_name != 'pull_request'\n" in own
-    assert "startsWith(vars.GPU_RUNNER, '[') && fromJSON(vars.GPU_RUNNER) || vars.GPU_RUNNER }}" in own
-    callers = [path.name for path in WORKFLOWS if "uses: ./.github/workflows/gpu.yml" in path.read_text("utf-8")]
-    assert callers == ["validate.yml", "weekly.yml"]
-
-
-def test_workflows_with_write_access_need_write_access():
-    writing = [path for path in WORKFLOWS if "contents: write" in path.read_text("utf-8")]
-    assert [path.name for path in writing] == ["badges.yml", "release.yml"]
-    assert "\non:\n  workflow_dispatch:\n  push:\n    branches: [main]\n\n" in writing[0].read_text("utf-8")
-    assert "\non:\n  release:\n    types: [published]\n\n" in writing[1].read_text("utf-8")
