@@ -9,10 +9,8 @@ import copy
 import itertools
 import os
 import re
-import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import nbformat
@@ -90,24 +88,9 @@ def execute(path: Path) -> None:
             cell.outputs = [output for output in cell.outputs if output.get("data", True)]
     files = save_answers(notebook, path)
     write_minutes(notebook)
-    with uninterrupted():  # the figures of one run belong to the text of the same
-        write_figures(files)
-        save(notebook, path)
-        remove_old_figures(files, path)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C and `kill` wait until the block is done."""
-    waiting, signals = [], (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda number, _: waiting.append(number)) for number in signals]
-    try:
-        yield
-    finally:
-        for number, handler in zip(signals, before, strict=True):
-            signal.signal(number, handler)
-    if waiting:
-        signal.raise_signal(waiting[0])
+    write_figures(files)
+    save(notebook, path)
+    remove_old_figures(files, path)
 
 
 def save_answers(notebook, path: Path) -> dict[Path, bytes]:
