@@ -78,7 +78,9 @@ def pytest_configure() -> None:
 def pytest_runtest_call(item: pytest.Item):
     """Compare the figures of a cell, or its answer, after nbval has run it and compared its text."""
     result = yield
-    cell, outputs = getattr(item, "cell", None), getattr(item, "test_outputs", None)
+    if not hasattr(item, "cell"):
+        return result
+    cell, outputs = item.cell, item.test_outputs
     if outputs is not None and notebooks.reveals_answer(cell):
         stale = stale_answer(Path(item.parent.path), item.parent.nb.cells, cell, outputs)
         if stale:

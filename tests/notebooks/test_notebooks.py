@@ -4,17 +4,17 @@ import ast
 import builtins
 import itertools
 import re
-import signal
 from base64 import b64encode
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 
 from publish import notebooks
 from publish.notebooks import BUILT
-from tests.helpers import ROOT, run_python
-from tests.notebooks.pictures import stale_answer
+from tests.helpers import ROOT
+from tests.notebooks import pictures
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9e]*.ipynb"))
 PROOFS = sorted((ROOT / "notebooks" / "proofs").glob("*.ipynb"))
@@ -36,18 +36,6 @@ def code_cells(path: Path) -> list:
 
 def sources(path: Path) -> list[str]:
     return [cell.source for cell in code_cells(path)]
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_wait_until_a_notebook_and_its_figures_are_saved(number):
-    before = [signal.signal(each, lambda each, _: caught.append(each)) for each in (signal.SIGINT, signal.SIGTERM)]
-    caught = []
-    with notebooks.uninterrupted():
-        signal.raise_signal(number)
-        assert caught == []
-    assert caught == [number]
-    for each, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
-        signal.signal(each, handler)
 
 
 def finished(path: Path) -> list[str]:
@@ -217,15 +205,15 @@ def test_each_proof_runs_after_the_first_two_cells(path):
 @every_chapter
 def test_answers_to_predictions_are_in_their_boxes(path):
     """Closed below the cell, with its figures and what it prints; nbval compares them with a run."""
-    cells, pictures = read(path).cells, []
+    cells, names = read(path).cells, []
     for cell, box in notebooks.answers(cells):
         assert not cell.outputs
         shown = notebooks.BOX.search(box.source)[2]
         assert re.search(r"^\|The answer\|.+\|$", shown, re.M), f"{cell.id}: make notebooks NB={path.name[:2]}"
-        pictures += re.findall(r"\]\(images/answers/(.*)\)", shown)
+        names += re.findall(r"\]\(images/answers/(.*)\)", shown)
     assert len(notebooks.answers(cells)) == sum(cell.source.startswith(notebooks.NO_GUESS) for cell in cells)
     folder = path.parent / notebooks.ANSWERS
-    assert sorted(pictures) == sorted(file.name for file in folder.glob(f"{path.name[:2]}_*"))
+    assert sorted(names) == sorted(file.name for file in folder.glob(f"{path.name[:2]}_*"))
 
 
 @pytest.mark.parametrize("path", [path for path in SERIES if path.stem != "evening"], ids=lambda path: path.stem)
@@ -286,22 +274,24 @@ def test_execute_fills_the_box_of_an_answer_and_nbval_reads_it(tmp_path):
     figure = {"image/png": b64encode(saved.read_bytes()).decode(), "text/plain": "<Figure>"}
     printed = nbformat.v4.new_output("stream", text="The answer: 42\nits half: 21.0\n")
     outputs, notebook = [printed, nbformat.v4.new_output("display_data", figure)], read(path)
-    assert stale_answer(path, notebook.cells, notebook.cells[1], outputs) is None
+    assert pictures.stale_answer(path, notebook.cells, notebook.cells[1], outputs) is None
     notebook.cells[-1].source = box.replace("03_two.png", "03_two.png) ![](images/answers/03_two.png")
-    assert stale_answer(path, notebook.cells, notebook.cells[1], outputs).startswith("2 figures are saved")
+    assert pictures.stale_answer(path, notebook.cells, notebook.cells[1], outputs).startswith("2 figures are saved")
     notebook.cells[-1].source = box.replace("|42|", "|41|")
-    nbformat.write(notebook, path)
-    done = run_python("-m", "pytest", "--nbval", "-p", "tests.notebooks.pictures", "-q", path, folder=tmp_path)
-    found = r"A saved answer is stale: .*\|41\|.*is saved, but the cell prints.*\|42\|"
-    assert re.search(found, done.stdout), done.stdout
+    parent, errors = SimpleNamespace(path=path, nb=notebook), []
+    item = SimpleNamespace(
+        cell=notebook.cells[1], test_outputs=outputs, parent=parent, raise_cell_error=errors.append
+    )  # as of nbval
+    [*pictures.pytest_runtest_call(item)]
+    (found,) = errors
+    assert re.search(r"A saved answer is stale: .*\|41\|.*is saved, but the cell prints.*\|42\|", found)
 
 
 @pytest.mark.parametrize("summary", ["", notebooks.OUR_VERSION])
-def test_execute_refuses_an_answer_without_a_box(tmp_path, summary):
+def test_an_answer_without_a_box_is_refused(tmp_path, summary):
     asking(path := tmp_path / "03_a.ipynb", summary=summary)
     with pytest.raises(ValueError, match="cell two reveals an answer: explain it below"):
-        notebooks.execute(path)
-    assert "prediction" in read(path).cells[0].source
+        notebooks.save_answers(read(path), path)
 
 
 DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
