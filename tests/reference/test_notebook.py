@@ -296,18 +296,21 @@ display("a figure")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("prediction", "printed", "shown"), [(None, ["before"], 0), (0.4, ["before", "explained"], 2)])
-def test_cell_shows_nothing_before_a_prediction(tmp_path, monkeypatch, prediction, printed, shown):
+def test_cell_shows_nothing_before_a_prediction(tmp_path, monkeypatch):
     """Neither text nor figures nor its value; the next cell shows again what it prints."""
     monkeypatch.setenv("SHOW", "off")
-    cells = [new_code_cell(REVEALS.format(prediction=prediction)), new_code_cell("print('next')")]
+    cells = [
+        new_code_cell(code)
+        for code in (REVEALS.format(prediction=None), "print('next')", REVEALS.format(prediction=0.4))
+    ]
     notebook = new_notebook(cells=cells)
     run(notebook, tmp_path)
-    first, second = notebook.cells
-    said = "".join(output.text for output in first.outputs if output.get("name") == "stdout").splitlines()
-    assert [line for line in said if "guess" not in line and "predicted" not in line] == printed
-    assert sum("data" in output for output in first.outputs) == shown
-    assert second.outputs[0].text == "next\n"
+    asked, following, answered = notebook.cells
+    for cell, printed, shown in ((asked, ["before"], 0), (answered, ["before", "explained"], 2)):
+        said = "".join(output.text for output in cell.outputs if output.get("name") == "stdout").splitlines()
+        assert [line for line in said if "guess" not in line and "predicted" not in line] == printed
+        assert sum("data" in output for output in cell.outputs) == shown
+    assert following.outputs[0].text == "next\n"
 
 
 def test_predictions_lists_last_prediction_of_each_name(monkeypatch, capsys):

@@ -16,6 +16,7 @@ from utils.search import bm25, embed, hnsw_index, late_interaction, mean_pooling
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_reference_model
 from utils.support.comparisons import largest_difference
 from utils.support.datasets import reviews
+from views import head_view
 
 TEXTS = ["The movie was great !", "time flies like an arrow", "Crème brûlée in 東京 :-)", "no", "word " * 100]
 
@@ -42,6 +43,12 @@ def test_embed_equals_sentence_transformers(peer, encoder, tokenizer, official_t
         assert vectors.shape == (20, 384)
         assert largest_difference(vectors, expected) <= 1e-5
     assert largest_difference(vectors.norm(dim=1), torch.ones(20)) <= 1e-5
+
+
+@pytest.mark.long
+def test_a_view_of_sentence_transformers_names_the_model_in_it(peer, tokenizer):
+    with pytest.raises(ValueError, match=r"a SentenceTransformer contains .*: pass model\[0\]\.auto_model"):
+        head_view(peer, tokenizer, "time flies")
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7])
