@@ -46,6 +46,11 @@ def open_figure(page, view, folder: Path) -> None:
     page.goto(view.save(folder / "figure.html").as_uri())
 
 
+def stop_clock(page) -> None:
+    """Stop a page's clock an hour from now, which a busy machine does not pass between the two calls."""
+    page.clock.pause_at(page.evaluate("Date.now() / 1000 + 3600"))
+
+
 def settle(page) -> None:
     """Wait until every number, bar and arrow has arrived where its last change sends it."""
     page.locator("html.moving").wait_for(state="detached")

@@ -35,7 +35,6 @@ PIXELS = """async (_, selector) => {
   }
   return all.join(" ");
 }"""
-LEFT_PARTS = {"aa": "a", "ab": "a", "ba": "b", "bb": "b"}
 
 
 def numbers(view, selector: str, attribute: str) -> torch.Tensor:
@@ -95,27 +94,6 @@ def part(pair, name: str) -> tuple[slice, slice]:
     return sentences[name[0]], sentences[name[1]]
 
 
-def use_head_view(view, pair) -> None:
-    L, A = pair.attention.shape[:2]
-    view.locator(HEADS).nth((L - 1) * A + 2).click()
-    check_flow(view, pair.attention[L - 1, 2])
-    click_a_head(view, pair)
-    view.locator(RIGHT).nth(3).hover()
-    assert close(shown_numbers(view, LEFT), pair.attention[2, 4, :, 3].clamp(min=0.005), 0.0051)
-    leave(view)
-    for place, mean in ((0, pair.attention[0].mean(0)), (L, pair.attention.mean((0, 1)))):
-        view.locator(".heads > .cell.last").nth(place).click()
-        check_flow(view, mean)
-    view.locator(HEADS).nth(2 * A + 4).click()
-    for name in LEFT_PARTS:
-        rows, columns = part(pair, name)
-        view.locator("#filter").select_option(name)
-        check_flow(view, pair.attention[2, 4, rows, columns])
-        assert view.locator(WORDS).all_text_contents() == pair.tokens[rows]
-        assert view.locator(f"{RIGHT} > text:first-of-type").all_text_contents() == pair.tokens[columns]
-    view.locator("#filter").select_option("all")
-
-
 def shown_numbers(view, selector: str) -> torch.Tensor:
     """Return the numbers next to the tokens of a side of the head view; those below 0.005 are not shown."""
     texts = view.locator(f"{selector} > .number").all_text_contents()
@@ -155,34 +133,6 @@ def enlarge_a_head(view, pair, number: int) -> None:
     expect(view.locator(".highlight.shown")).to_have_count(1)
     cell.click(position={"x": 10, "y": 10})
     expect(view.locator(".detail")).to_have_count(0)
-
-
-def use_model_view(view, pair) -> None:
-    check_colours(view, ".square image", pair.attention)
-    for _ in range(2):
-        enlarge_a_head(view, pair, 5 * 12 + 5)
-    for name in (*LEFT_PARTS, "all"):
-        rows, columns = part(pair, name) if name in LEFT_PARTS else (slice(None), slice(None))
-        view.locator("#filter").select_option(name)
-        check_colours(view, ".square image", pair.attention[:, :, rows, columns])
-
-
-def use_neuron_view(view, pair) -> None:
-    view.locator("#tools summary").click()  # "more"
-    check_neuron_lines(view, pair.attention[0, 0])
-    for row in (8, 3):
-        open_query(view, row)
-        check_computation(view, pair, 0, 0, row)
-    for layer, head in ((5, 5), (1, 11)):
-        view.locator("#layer").select_option(str(layer))
-        view.locator("#att_head").select_option(str(head))
-        check_computation(view, pair, layer, head, 3)
-    for name in LEFT_PARTS:
-        rows, columns = part(pair, name)
-        view.locator("#filter").select_option(name)
-        check_neuron_lines(view, pair.attention[1, 11, rows, columns])
-        assert view.locator(".sums .key").all_text_contents() == pair.tokens[columns]
-    view.locator("#filter").select_option("all")
 
 
 def settle(view) -> None:

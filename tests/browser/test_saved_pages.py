@@ -6,7 +6,6 @@ from tests.browser import reader
 from tests.families import FAMILIES, byte_level, sharp_model
 from views import head_view, model_view, neuron_view
 
-USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
 DRAW = {"head": head_view, "model": model_view, "neuron": neuron_view}
 HOSTILE = [
     "</script>",
@@ -29,17 +28,6 @@ RESTLESS = """() => new Promise((done) => {
 })"""
 
 
-@pytest.mark.parametrize("name", USES)
-def test_a_reader_uses_each_view(page, draw, pair, tmp_path, name):
-    page.emulate_media(reduced_motion="no-preference")
-    reader.open_saved(page, draw[name](), tmp_path)
-    USES[name](page, pair)
-    for width in (1300, 700, 358):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert reader.cropped(page) == []
-    assert page.heard == []
-
-
 FOREIGN = [*HOSTILE, "\x1b[31mred\x1b[0m", "\u202eabc", "\u200b", "\n", "שלום", "🙂", "a b"]
 
 
@@ -51,7 +39,7 @@ def foreign() -> tuple:
     return sharp_model("gpt2", FAMILIES["gpt2"] | {"vocab_size": len(bytewise)}), bytewise
 
 
-@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize("name", DRAW)
 def test_hostile_tokens_are_shown_and_not_run(page, foreign, tmp_path, name):
     reader.open_saved(page, DRAW[name](*foreign, "".join(FOREIGN)), tmp_path)
     left = {
@@ -67,7 +55,7 @@ def test_hostile_tokens_are_shown_and_not_run(page, foreign, tmp_path, name):
 
 
 @pytest.mark.parametrize("width", [1300, 700])
-@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize("name", DRAW)
 def test_view_with_long_tokens_stops_resizing(page, foreign, tmp_path, name, width):
     """Zooming changes the width of text slightly, which must not make the view resize forever."""
     page.set_viewport_size({"width": width, "height": 900})

@@ -17,6 +17,7 @@ from tests.browser.figure_examples import (
     open_figure,
     ribbon_widths,
     settle,
+    stop_clock,
     texts_of,
     with_means,
 )
@@ -29,7 +30,7 @@ from views.path import read_path
 def test_ribbons_morph_between_the_weights_of_two_texts(timed, tmp_path):
     """On the way, each ribbon is between its two widths, and together they stay as wide as 1."""
     open_figure(timed, FIGURES["sentence_view"].make(NAMES), tmp_path)
-    timed.clock.pause_at(timed.evaluate("Date.now() / 1000 + 1"))
+    stop_clock(timed)
     timed.get_by_role("radio", name=NAMES[2], exact=True).check()
     timed.locator(".word").nth(1).click()
     timed.locator(".cell:not(.last)").nth(4).click()
@@ -243,19 +244,20 @@ def test_what_is_pressed_in_a_sentence_is_drawn(page, tmp_path, encoder, tokeniz
 
 
 @pytest.mark.parametrize("mode", ["where it goes (measured)", "where it comes from (an estimate)"])
-def test_the_word_under_the_pointer_is_named(page, tmp_path, encoder, tokenizer, mode):
-    """At 100 points of the path view, with the numbers that the encoder gives without that word."""
+def test_a_path_view_names_words_by_pointer_and_click(page, tmp_path, encoder, tokenizer, mode):
+    """At 100 points, and for each word that is clicked, with the numbers that the encoder gives without that word."""
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.emulate_media(reduced_motion="reduce")
-    text, word, is_measured = "The animal was too tired to cross the street.", 5, "goes" in mode
-    open_figure(page, path_view(encoder, tokenizer, text, word=word), tmp_path)
+    text, word, is_measured = "The animal was too tired to cross that street.", 5, "goes" in mode
+    view = path_view(encoder, tokenizer, text, word=word)
+    open_figure(page, view, tmp_path)
+    assert view.summary.startswith(f"{page.locator('h1').text_content()}: ")
     page.get_by_role("radio", name=mode).check()
     ids = tokenizer(text)["input_ids"]
     with torch.no_grad():
         others = [ids] + [ids.index_fill(1, torch.tensor([at]), tokenizer.vocab["[MASK]"]) for at in range(ids.size(1))]
         states = [torch.cat(encoder(each, output_hidden_states=True).hidden_states) for each in others]
         turns = torch.stack([1 - torch.cosine_similarity(each, states[0], dim=-1) for each in states[1:]])
-    shares = torch.eye(len(turns), dtype=torch.float64)[word]
+    shares = torch.eye(len(turns), dtype=torch.float64)
     for flows in reversed(read_path(encoder, tokenizer, text).flows.double()):
         shares = shares @ flows
     names, named = texts_of(page, ".word .name"), set()
@@ -271,10 +273,36 @@ def test_the_word_under_the_pointer_is_named(page, tmp_path, encoder, tokenizer,
         named.update(lit)
         shown = [float(number) for number in re.findall(r"\d\.\d+", said)]
         wanted = [
-            turns[word, :, i].tolist() if is_measured else [float(shares[i]), float(turns[i, -1, word])] for i in lit
+            turns[word, :, i].tolist() if is_measured else [float(shares[word, i]), float(turns[i, -1, word])]
+            for i in lit
         ]
         assert any(torch.allclose(torch.tensor(shown), torch.tensor(each), atol=0.0051) for each in wanted), said
     assert len(named) > 6
+    for word in range(1, len(names) - 1):
+        page.locator(".word").nth(word).click()
+        page.mouse.move(5, 5)
+        check_words_of_path(page, names, word, turns[:, -1], shares, is_measured)
+
+
+def check_words_of_path(page, names: list[str], word: int, turns, shares, is_measured: bool) -> None:
+    """Title and sentence name the words that turn most, or give most, with their numbers (S, S)."""
+    marks, title = {"[CLS]", "[SEP]", "."}, page.locator("h1").text_content()
+    others = [at for at in range(len(names)) if at != word and names[at] not in marks]
+    numbers, tests = (turns[word], turns[word]) if is_measured else (shares[word], turns[:, word])
+    most = max(others, key=lambda at: float(numbers[at]))
+    if is_measured:
+        assert title.startswith(f"With [MASK] for “{names[word]}”, no word turns more than “{names[most]}”: ")
+    else:
+        own = float(re.search(r"By an estimate, (\S+) of", title)[1])
+        assert abs(own - shares[word, word]) < 0.0051
+        assert f"vector of “{names[word]}” comes from itself" in title
+        assert title.endswith(f" from “{names[most]}”")
+    assert abs(float(re.findall(r"\d\.\d\d", title)[-1]) - numbers[most]) < 0.0051
+    order = sorted((at for at in range(len(names)) if at != word), key=lambda at: -float(tests[at]))
+    order = [at for at in order if at in others][:3] + [at for at in order if at not in others][:1]
+    listed = re.findall(r"“([^”]+)” (\d\.\d\d)", page.locator("#say").text_content())
+    assert [name for name, _ in listed] == [names[at] for at in order]
+    assert all(abs(float(n) - tests[at]) < 0.0051 for (_, n), at in zip(listed, order, strict=True))
 
 
 def test_each_cut_is_drawn_as_it_was_measured(page, tmp_path, encoder, tokenizer):

@@ -7,11 +7,8 @@ import torch
 from playwright.sync_api import expect
 
 from tests.browser import reader
-from tests.browser.figure_examples import open_figure, texts_of
 from tests.browser.reader import HEADS, open_saved
 from tests.browser.test_reader import name_in
-from views import path_view
-from views.path import read_path
 
 
 def title(page) -> str:
@@ -45,7 +42,7 @@ def test_a_head_views_words_follow_every_switch(page, draw, pair, tmp_path):
     open_saved(page, draw["head"](layer=2, heads=[4]), tmp_path)
     marks = torch.tensor([token in ("[CLS]", "[SEP]", ".") for token in pair.tokens])
     without, several = page.get_by_label("without [CLS]"), page.get_by_label("mean of several heads")
-    for layer, head in ((2, 4), (0, 2), (3, 9), (5, 5)):
+    for layer, head in ((2, 4), (5, 5)):
         page.locator(HEADS).nth(layer * 12 + head).click()
         for name in ("all", "ab", "ba"):
             rows, columns = reader.part(pair, name) if name != "all" else (slice(None), slice(None))
@@ -103,9 +100,10 @@ def test_a_model_views_title_counts_what_most_heads_look_at(page, draw, pair, tm
         for at in kind[best > 0.5].tolist():
             counts[what[at]] = counts.get(what[at], 0) + 1
         most = max(counts, key=counts.get)
-        for order in ("layer", "kinds"):
+        for order in ("kinds", "layer"):
             page.locator("#order").select_option(order)
             assert title(page) == f"{counts[most]} of 72 heads give {most} more than half of their attention"
+        reader.check_colours(page, ".square image", weights)
     to_words = pair.attention[..., [1, 2, 3, 6, 7, 8, 9, 10]].sum((-1, -2))  # neither marks nor full stops
     layer, head = divmod(int(to_words.argmax()), 12)
     expect(page.locator("text.detail")).to_have_text(f"Layer {layer}, head {head}")  # is enlarged at first
@@ -123,41 +121,10 @@ def test_a_neuron_views_title_names_the_highest_score(page, draw, pair, tmp_path
         names = [name_in(pair.tokens, at) for at in (row, most)]
         said = f"for “{names[0]}”, “{names[1]}” has the highest score, {score:.1f}, and gets {weights[most]:.2f}"
         assert title(page) == f"Layer {layer}, head {head}: {said}"
-
-
-def test_a_path_views_words_follow_the_word_and_the_switch(page, tmp_path, encoder, tokenizer):
-    """Title and sentence name the words that turn most, with the numbers of the state that is drawn."""
-    path = read_path(encoder, tokenizer, "The animal was too tired.")
-    view = path_view(encoder, tokenizer, "The animal was too tired.", word="tired")
-    open_figure(page, view, tmp_path)
-    assert view.summary.startswith(f"{title(page)}: ")
-    names = texts_of(page, ".word .name")
-    marks = {"[CLS]", "[SEP]", "."}
-    shares = torch.eye(len(names), dtype=torch.float64)
-    for flows in reversed(path.flows.double()):
-        shares = shares @ flows
-    for mode in ("where it goes (measured)", "where it comes from (an estimate)"):
-        page.get_by_role("radio", name=mode).check()
-        for word in range(1, len(names) - 1):
-            page.locator(".word").nth(word).click()
-            page.mouse.move(5, 5)
-            numbers = path.turns[word, -1] if "goes" in mode else shares[word]
-            others = [at for at in range(len(names)) if at != word and names[at] not in marks]
-            most = max(others, key=lambda at: float(numbers[at]))
-            found, said = title(page), page.locator("#say").text_content()
-            if "goes" in mode:
-                assert found.startswith(f"With [MASK] for “{names[word]}”, no word turns more than “{names[most]}”: ")
-                tests = path.turns[word, -1]
-            else:
-                own = float(re.search(r"By an estimate, (\S+) of", found)[1])
-                assert abs(own - shares[word, word]) < 0.0051
-                assert f"vector of “{names[word]}” comes from itself" in found
-                assert found.endswith(f" from “{names[most]}”")
-                tests = path.turns[:, -1, word]
-            assert abs(float(re.findall(r"\d\.\d\d", found)[-1]) - numbers[most]) < 0.0051
-            order = sorted((at for at in range(len(names)) if at != word), key=lambda at: -float(tests[at]))
-            order = [at for at in order if at in others][:3] + [at for at in order if at not in others][:1]
-            listed = re.findall(r"“([^”]+)” (\d\.\d\d)", said)
-            assert [name for name, _ in listed] == [names[at] for at in order]
-            assert all(abs(float(n) - tests[at]) < 0.0051 for (_, n), at in zip(listed, order, strict=True))
-    assert page.heard == []
+        reader.check_computation(page, pair, layer, head, row)
+    page.locator("#tools summary").click()  # "more"
+    for name in ("ab", "ba"):
+        rows, columns = reader.part(pair, name)
+        page.locator("#filter").select_option(name)
+        reader.check_neuron_lines(page, pair.attention[5, 5, rows, columns])
+        assert page.locator(".sums .key").all_text_contents() == pair.tokens[columns]
