@@ -166,20 +166,6 @@ def check_computation(view, pair, layer: int, head: int, row: int) -> None:
     assert close(scores.softmax(-1), weights, 1e-3)
 
 
-def use_bertvizs_drawing(view, name: str, weights: torch.Tensor) -> None:
-    """Check that bertviz's drawing is one switch away, with a line for each of these weights, and back."""
-    if name == "neuron":
-        view.locator("#tools summary").click()
-    view.get_by_label("as bertviz draws it").check()
-    theirs = view.frame_locator("#bertviz")
-    theirs.locator("#vis > svg").wait_for()
-    assert view.locator("#vis").is_hidden()
-    lines = {"head": "#attention line", "model": "svg > g line", "neuron": "#collapsed line"}[name]
-    assert close(numbers(theirs, lines, "stroke-opacity"), weights)
-    view.get_by_label("as bertviz draws it").uncheck()
-    assert view.locator("#vis > svg").is_visible()
-
-
 def let_fit(view) -> None:
     """Wait for the two frames in which a view answers a new width; frames out of sight draw none within a second."""
     view.locator("html").evaluate("""() => new Promise((done) => {

@@ -256,15 +256,6 @@ def test_a_text_of_512_tokens_is_drawn(page, tmp_path):
     assert page.heard == []
 
 
-@pytest.mark.parametrize("name", ["head", "model", "neuron"])
-def test_bertvizs_own_drawing_is_one_switch_away(page, draw, pair, tmp_path, name):
-    options = {"head": {"layer": 2, "heads": range(12)}, "model": {}, "neuron": {"layer": 2, "head": 4}}[name]
-    weights = {"head": pair.attention[2] / 12, "model": pair.attention, "neuron": pair.attention[2, 4]}[name]
-    open_saved(page, draw[name](**options), tmp_path)
-    reader.use_bertvizs_drawing(page, name, weights)
-    assert [message for message in page.heard if message[0] != "console"] == []
-
-
 def test_whole_words_are_one_switch_away(page, encoder, tokenizer, tmp_path):
     text = "unbelievably simple"
     for draw in (head_view, model_view):

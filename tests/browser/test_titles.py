@@ -67,15 +67,21 @@ def test_a_head_views_words_follow_every_switch(page, draw, pair, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["head", "model", "neuron"])
-def test_nothing_is_said_of_what_bertviz_draws(page, draw, tmp_path, name):
-    """Its own boxes choose layer and head, of which the page around it knows nothing."""
-    open_saved(page, draw[name](), tmp_path)
+def test_bertvizs_own_drawing_is_one_switch_away(page, draw, pair, tmp_path, name):
+    """It has a line for each weight. Its own boxes choose layer and head, of which the page around it says nothing."""
+    options = {"head": {"layer": 2, "heads": range(12)}, "model": {}, "neuron": {"layer": 2, "head": 4}}[name]
+    weights = {"head": pair.attention[2] / 12, "model": pair.attention, "neuron": pair.attention[2, 4]}[name]
+    lines = {"head": "#attention line", "model": "svg > g line", "neuron": "#collapsed line"}[name]
+    open_saved(page, draw[name](**options), tmp_path)
     before = title(page)
     if name == "neuron":
         page.locator("#tools summary").click()
     switch = page.get_by_label("as bertviz draws it")
     switch.check()
-    page.frame_locator("#bertviz").locator("#vis > svg").wait_for()
+    theirs = page.frame_locator("#bertviz")
+    theirs.locator("#vis > svg").wait_for()
+    assert page.locator("#vis").is_hidden()
+    assert reader.close(reader.numbers(theirs, lines, "stroke-opacity"), weights)
     assert title(page).startswith("As bertviz draws it: ")
     assert not re.search(r"\d", title(page))
     assert page.locator("#help, #say").evaluate_all("(all) => all.every((e) => !e.checkVisibility())")
@@ -83,6 +89,8 @@ def test_nothing_is_said_of_what_bertviz_draws(page, draw, tmp_path, name):
     switch.uncheck()
     expect(page.locator("h1")).to_have_text(before)
     assert page.locator("#help").is_visible()
+    assert page.locator("#vis > svg").is_visible()
+    assert [message for message in page.heard if message[0] != "console"] == []
 
 
 def test_a_model_views_title_counts_what_most_heads_look_at(page, draw, pair, tmp_path):
