@@ -14,7 +14,7 @@ export const chosen = (id) => by(id)?.value;
 export const panel = () => data.attention[chosen("filter") ?? data.default_filter];
 
 // Numbers travel as ten-thousandths, compressed: 2n for n, 2n - 1 for -n, the low bytes of all of them first.
-async function unpackNumbers({ shape, data: packed }) {
+async function decompress({ shape, data: packed }) {
   const planes = await inflate(packed),
     count = shape.reduce((product, size) => product * size),
     depth = planes.length / count;
@@ -52,7 +52,7 @@ const pieces = { ...data.attention },
   { sentence_b_start: firstOfB, token: firstToken } = data;
 async function unpackPanels() {
   for (const panel of Object.values(pieces)) {
-    for (const name of ["attn", "queries", "keys"]) if (panel[name]) panel[name] = await unpackNumbers(panel[name]);
+    for (const name of ["attn", "queries", "keys"]) if (panel[name]) panel[name] = await decompress(panel[name]);
     // A masked token, which has no part in the softmax, has the weight -0.
     panel.attn.flat(2).forEach((row) =>
       row.forEach((weight, at) => {
