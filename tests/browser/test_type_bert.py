@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,8 +12,8 @@ from exercises.diagnosis.reference import default_reference
 from publish.type_bert import build
 from tests.browser.explorer_page import axe_violations
 from tests.browser.type_bert_page import JUDGE, address, folder, for_browsers, visit
-from tests.helpers import ROOT
-from utils.support.checkpoint import DEFAULT_CHECKPOINT, embedded_folder
+from utils.search import embed
+from utils.support.checkpoint import DEFAULT_CHECKPOINT
 
 PATIENCE = 180_000  # milliseconds, for a busy machine
 LINE = "return softmax([dot(query, key) / math.sqrt(len(query)) for key in keys])"
@@ -86,8 +84,8 @@ def test_the_visit_by_keyboard(page, address, encoder, tokenizer):
     assert page.heard == []
 
 
-def test_the_whole_model_runs_with_the_readers_lines(page, address):
-    """It agrees with microbert.py here; a wrong line changes it; the page cannot send anything elsewhere.
+def test_the_whole_model_runs_with_the_readers_lines(page, address, encoder, tokenizer):
+    """It agrees with the encoder; a wrong line changes it; the page cannot send anything elsewhere.
 
     Then answers are judged as in Python.
     """
@@ -97,8 +95,7 @@ def test_the_whole_model_runs_with_the_readers_lines(page, address):
     expect(page.locator("#loaded")).to_have_text("The model is loaded.", timeout=PATIENCE)
     assert asked[-1].endswith(build.FILES["model"])  # after Python
     texts = ["dogs bark", "a hound is loud", "time flies"]
-    command = [sys.executable, ROOT / "microbert.py", *texts]
-    here = subprocess.run(command, env={"CHECKPOINT": str(embedded_folder())}, capture_output=True, text=True).stdout
+    vectors = embed(texts, encoder, tokenizer)
     page.evaluate(JUDGE, [{"gap": "average", "body": "return [dot(weights, column) for column in zip(*values)]"}])
     for name, text in zip(("first", "second", "third"), texts, strict=True):
         page.locator(f"#{name}").fill(text)
@@ -106,7 +103,7 @@ def test_the_whole_model_runs_with_the_readers_lines(page, address):
     expect(page.locator("#cosine")).to_contain_text("your average in all layers", timeout=PATIENCE)
     expect(page.locator("#cosine")).to_contain_text("“a hound is loud” is nearer.")
     found = [float(text.split()[0]) for text in page.locator("#near li").all_text_contents()]
-    assert found == pytest.approx([float(line.split()[0]) for line in here.splitlines()], abs=0.011)
+    assert found == pytest.approx((vectors[1:] @ vectors[0]).tolist(), abs=0.016)
     page.locator("#third").fill("")
     expect(page.locator("#near li")).to_have_count(0)
     expect(page.locator("#cosine")).to_be_empty()
@@ -122,22 +119,19 @@ def test_the_whole_model_runs_with_the_readers_lines(page, address):
     assert page.heard == []
 
 
-def test_calls_wait_until_python_has_started_again(page, folder):
-    visit(page, (folder / "file.html").as_uri())
-    expect(page.locator("#ready")).to_have_text("Python is ready.", timeout=PATIENCE)
-    found = page.evaluate("async () => (restart('again'), ask('check', { gap, body: 'scores', mine: {} }))")
-    assert "`scores` is not known here" in found["hint"]
-
-
 def test_the_one_file_stops_draws_and_fits_a_phone_with_its_keyboard(page, folder):
-    """Nothing scrolls sideways, what is said is in the window, and axe-core finds nothing, in both themes."""
+    """Calls wait until Python has started again, and what is said is in the window.
+
+    Nothing scrolls sideways, and axe-core finds nothing, in both themes.
+    """
     visit(page, (folder / "file.html").as_uri())
     page.set_viewport_size({"width": 390, "height": 420})
     page.locator("#body").fill("while True: pass")
     page.locator("#check").click()
     page.wait_for_function("() => !by('stop').disabled && (by('stop').click(), true)", timeout=PATIENCE)
     expect(page.locator("#verdict")).to_have_text("Stopped.")
-    expect(page.locator("#ready")).to_have_text("Python is ready.", timeout=PATIENCE)
+    found = page.evaluate("ask('check', { gap, body: 'scores', mine: {} })")
+    assert "`scores` is not known here" in found["hint"]
     page.locator("#body").fill("scores")
     page.locator("#body").press("Enter")
     expect(page.locator("#verdict")).to_contain_text("`scores` is not known here", timeout=PATIENCE)

@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 from filelock import FileLock
@@ -79,8 +80,7 @@ JUDGE = """async (answers) => {
 
 
 def visit(page, address: str) -> None:
-    """Open the page as in a new tab, which has kept nothing."""
-    page.goto(address)
+    """Open the page as in a new tab, which has kept nothing; its folder has the same storage."""
+    page.goto(urljoin(address, "."))
     page.evaluate("sessionStorage.clear()")
-    page.goto("about:blank")
     page.goto(address)
