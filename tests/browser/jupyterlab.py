@@ -89,13 +89,14 @@ def run_all(page, address: str, last: int):
     return cells
 
 
-REST = """(frame) => new Promise((rest) => {
+# Wait until a picture stays where it is for a second, or stays in sight
+REST = """(frame, inSight) => new Promise((rest) => {
   const place = () => frame.getBoundingClientRect().top;
   let last, seen = 0;
   const timer = setInterval(() => {
     seen = place() === last ? seen + 1 : 0;
     if (seen === 10) { clearInterval(timer); rest(); }
-    frame.scrollIntoView();
+    if (inSight) frame.scrollIntoView();
     last = place();
   }, 100);
 })"""
@@ -104,5 +105,5 @@ REST = """(frame) => new Promise((rest) => {
 def show(cell):
     """Scroll to a cell's picture until it stays in sight, and return its frame: Chromium leaves hidden ones empty."""
     frame = cell.locator("iframe:visible").first
-    frame.evaluate(REST)
+    frame.evaluate(REST, True)
     return frame.content_frame
