@@ -1,5 +1,6 @@
 """The sentence view: ribbons, two texts in one picture, whole words, other scripts and long texts. The path view."""
 
+import functools
 import itertools
 import random
 import re
@@ -305,10 +306,18 @@ def check_words_of_path(page, names: list[str], word: int, turns, shares, is_mea
     assert all(abs(float(n) - tests[at]) < 0.0051 for (_, n), at in zip(listed, order, strict=True))
 
 
-def test_each_cut_is_drawn_as_it_was_measured(page, tmp_path, encoder, tokenizer):
+@pytest.fixture
+def measured(monkeypatch):
+    """Return `measure_cuts`, which takes seconds, and keep what it finds for the view."""
+    measure = functools.cache(measure_cuts)
+    monkeypatch.setattr("views.sentence.measure_cuts", measure)
+    return measure
+
+
+def test_each_cut_is_drawn_as_it_was_measured(page, tmp_path, encoder, tokenizer, measured):
     """Of 12 heads and words in each cut: the degrees, the share that is filled, and the title."""
     text = "The animal was too tired."
-    turns, weights = measure_cuts(encoder, tokenizer, (text,)), encoder(**tokenizer(text), output_attentions=True)
+    turns, weights = measured(encoder, tokenizer, (text,), None), encoder(**tokenizer(text), output_attentions=True)
     open_figure(page, sentence_view(encoder, tokenizer, text, token=2, layer=4, head=5, cuts=True), tmp_path)
     title, cores = page.locator("h1"), page.locator(".core")
     expect(title).to_contain_text("Head 4-5, link of “animal” to “[CLS]”")
@@ -338,11 +347,11 @@ def test_each_cut_is_drawn_as_it_was_measured(page, tmp_path, encoder, tokenizer
     assert page.heard == []
 
 
-def test_the_last_vector_of_one_word_is_named(page, tmp_path, encoder, tokenizer):
+def test_the_last_vector_of_one_word_is_named(page, tmp_path, encoder, tokenizer, measured):
     text = "It was too tired."
     view = sentence_view(encoder, tokenizer, text, token="it", layer=4, head=5, cuts="last")
     open_figure(page, view, tmp_path)
-    turns, weights = measure_cuts(encoder, tokenizer, (text,), 1), encoder(**tokenizer(text), output_attentions=True)
+    turns, weights = measured(encoder, tokenizer, (text,), 1), encoder(**tokenizer(text), output_attentions=True)
     most = int(weights.attentions[4][0, 5, 1].argmax())
     assert view.summary.startswith(page.locator("h1").text_content())
     left, shared = (round(turn, 2) for turn in turns[:, 4, 5, 1, most].tolist())  # as they are packed
