@@ -1,4 +1,4 @@
-"""Official solutions get all points, here and in nbgrader; the copy for students gives what is saved."""
+"""Official solutions get all points; the copy for students gives what is saved."""
 
 import json
 from pathlib import Path
