@@ -338,8 +338,9 @@ def page(names: Sequence[str], secret: str, kind: str) -> str:
     for name, row in zip(names, rows, strict=True):
         lines += [f"## {name}", *[TEXTS["rules"]["exam"].strip()] * (kind == "exam")]
         lines += [f"{number}. {text}" for number, (text, _) in enumerate(row, 1)]
-    table = [["", *names], ["---"] * (len(names) + 1)]
-    table += [[f"{number}. {key}", *(row[number - 1][1] for row in rows)] for number, key in enumerate(keys, 1)]
+    table = [["question", "", "answer"], ["---"] * 3]  # by question, as one marks
+    for number, key in enumerate(keys):
+        table += [[f"{number + 1}. {key}", name, row[number][1]] for name, row in zip(names, rows, strict=True)]
     lines += ["## Answers, for the lecturer", *[TEXTS["rules"]["marking"].strip()] * (kind == "exam")]
     lines.append("\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table))
     return "\n\n".join(lines) + "\n"
