@@ -19,7 +19,7 @@ COURSE_PAGE, SYLLABUS_PAGE, GRADING_PAGE = (ROOT / "docs" / f"{name}.md" for nam
 TITLE = re.compile(r"^### Unit \d+ · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 ROW = re.compile(r"^- (◇ )?\*\*(.+)\*\* \((\d+)\): (.*)$")
-TIME = re.compile(r"^\*\d+ min the notebooks? · \d+ (exercises? .*?) in pairs · .*\*$")
+TIME = re.compile(r"^\*\d+ min the notebooks?(?:, ◇ \d+ more)? · \d+ (exercises? .*?) in pairs · .*\*$")
 TALK = re.compile(r"^\*\*(Ask|Expect|Answer)\.\*\* .*$")
 WEEK = re.compile(r"^\| (◇ )?(\d+) \| (.*) \| (\d+) \| .* \| \d+ \| \d+ \|$")  # a unit in the syllabus
 LOAD = re.compile(r"^\| (exercises at home|readings|in all) \| [\d.]+ \|$")
@@ -136,10 +136,14 @@ def to_spare(unit: Unit) -> int:
 
 
 def time_line(unit: Unit) -> str:
-    """Return the line under the heading of a unit that divides its 90 minutes."""
-    notebook, stated = round(sum(minutes for _, minutes in rehearse(unit))), stated_minutes(unit)
-    done, several = sum(stated[number] for number in unit.exercises), "s" * (len(unit.notebooks) > 1)
-    return f"*{notebook} min the notebook{several} · {done} {unit.in_class} in pairs · {to_spare(unit)} to spare*"
+    """Return the line under the heading of a unit that divides its 90 minutes, and the minutes of its ◇ rows."""
+    taken, stated = Counter(), stated_minutes(unit)
+    for row, spent in rehearse(unit):
+        taken[row.if_there_is_time] += spent
+    notebook = f"{round(taken[False])} min the notebook{'s' * (len(unit.notebooks) > 1)}"
+    more = f", ◇ {round(taken[True])} more" * (True in taken)
+    done = sum(stated[number] for number in unit.exercises)
+    return f"*{notebook}{more} · {done} {unit.in_class} in pairs · {to_spare(unit)} to spare*"
 
 
 def update_course(text: str) -> str:
@@ -230,7 +234,7 @@ def update_readme(text: str, series: dict[str, tuple[int, int, set[str]]]) -> st
     if sorted(README_ROW.findall(text)) != sorted(numbered):
         raise ValueError(f"README needs a row for each of {', '.join(numbered)} in its table, and no other")
     for name, (read, whole, _) in series.items():
-        text = re.sub(rf"(?m)^(\| \[.*/{re.escape(name)}\) .*\| )\d+ / \d+ \|$", rf"\g<1>{read} / {whole} |", text)
+        text = re.sub(rf"(?m)^(\| .*/{re.escape(name)}\).*\| )\d+ / \d+ \|$", rf"\g<1>{read} / {whole} |", text)
     hours = [
         [f"{round(sum(row[column] for row in part) / 30) / 2:g}" for column in (0, 1)]
         for part in ([*numbered.values()], [*numbered.values()][:10])

@@ -46,14 +46,14 @@ def all_text(number: str) -> str:
 def test_computed_numbers_are_up_to_date(page):
     text, update = page.read_text("utf-8"), teaching.UPDATES[page]
     assert update(text) == text, "run make rehearse"
-    stale = re.sub(r"\d+(?= min the| to spare| points in all| points. The)", "0", text)
+    stale = re.sub(r"\d+(?= min the| more ·| to spare| points in all| points. The)", "0", text)
     stale = re.sub(r"(?<=is worth )\d+", "0", stale)
     assert stale != text == update(stale)
 
 
 def test_weights_of_the_course_and_points_of_the_exam_add_up():
     """40 of 100 per cent are earned in the room."""
-    rule = r"questions of (\d) points, (\d+) minutes, without a machine; (\d+) points pass"
+    rule = r"questions of (\d) points, (\d+) minutes, with a calculator and no other machine; (\d+) points pass"
     each, minutes, passed = map(int, re.search(rule, TEXTS["rules"]["exam"]).groups())
     assert len(EXAM) * each == minutes == 2 * passed
     for text in TEXTS["questions"].values():
@@ -61,6 +61,9 @@ def test_weights_of_the_course_and_points_of_the_exam_add_up():
     weights = re.findall(r"^\| (in the room)?.*? \| \[(\d+) %\]", SYLLABUS, re.MULTILINE)
     assert sum(int(weight) for _, weight in weights) == 100
     assert sum(int(weight) for in_room, weight in weights if in_room) == 40
+    table = GRADING.split("**Your hours,**")[1].split("\n## ")[0]
+    *hours, in_all = (map(int, row) for row in re.findall(r"(\d+) \| (\d+) \| (\d+) \|$", table, re.MULTILINE))
+    assert list(map(sum, zip(*hours, strict=True))) == list(in_all)
 
 
 def test_teaching_pages_are_short():
@@ -70,7 +73,9 @@ def test_teaching_pages_are_short():
 
 def test_hours_and_counts_in_readme_are_up_to_date():
     assert re.findall(r"^\| \[(\d\d) ", README, re.MULTILINE) == sorted(NOTEBOOKS), "the order is that of the numbers"
-    assert teaching.update_readme(README, teaching.main_notebooks()) == README, "run make rehearse"
+    stale = re.sub(r"\d+ / \d+ \|$", "0 / 0 |", README, flags=re.MULTILINE)
+    for text in (README, stale):
+        assert teaching.update_readme(text, teaching.main_notebooks()) == README, "run make rehearse"
 
 
 def test_the_numbered_series_is_what_readme_counts():
@@ -86,6 +91,11 @@ def test_the_numbered_series_is_what_readme_counts():
 @every_unit
 def test_units_fit_their_time(unit):
     assert teaching.to_spare(unit) >= teaching.SPARE
+    for row, cells in zip(unit.rows, teaching.sections(unit), strict=True):
+        if row.if_there_is_time:  # then its exercises are homework that needs the section, which the row says
+            asked = [number for cell in cells for number in re.findall(r"^### Exercise (\d+\.\d)", cell.source)]
+            assert NAMED.findall(row.text) == asked
+            assert set(asked).isdisjoint(unit.exercises)
 
 
 def test_units_are_in_order_and_cover_the_series():
