@@ -244,10 +244,10 @@ def update_readme(text: str, series: dict[str, tuple[int, int, set[str]]]) -> st
         f"All {len(numbered)} notebooks take {hours[0][0]} hours to read, {hours[0][1]} with their {exercises} "
         f"exercises. The core, 00 to 09, takes {hours[1][0]} hours to read, {hours[1][1]} with exercises."
     )
-    before, *rest = text.split(START)
-    if len(rest) != 1 or rest[0].count(END) != 1:
+    text, times = re.subn(f"{START}.*?{END}", f"{START}\n{sentences}\n{END}", text, flags=re.DOTALL)
+    if times != 1:
         raise ValueError(f"README needs {START} and {END} once, around the sentences on hours")
-    return f"{before}{START}\n{sentences}\n{END}{rest[0].partition(END)[2]}"
+    return text
 
 
 UPDATES = {COURSE_PAGE: update_course, SYLLABUS_PAGE: update_syllabus, GRADING_PAGE: update_grading}
