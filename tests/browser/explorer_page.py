@@ -93,6 +93,14 @@ def loaded(browser, address):
     page.on("pageerror", lambda error: page.heard.append(str(error)))
     page.on("dialog", lambda dialog: page.heard.append(dialog.message) or dialog.dismiss())
     page.goto(address)
+    page.locator("#first").press("End")
+    page.locator("#first").press_sequentially(" so", delay=20)
+    run_timers(page)
+    page.asked_by_typing, page.offer = [*page.asked], page.locator("#send").inner_text()
+    page.evaluate("""() => {
+      window.steps = [];
+      new MutationObserver(() => steps.push(by("send").textContent)).observe(by("send"), { childList: true });
+    }""")
     send(page, "the bark of a palm tree is very rough")
     yield page
     context.close()
