@@ -137,7 +137,7 @@ def main() -> None:
         print(f"{name:<36}{middle:.3f} ({low:.3f} to {high:.3f})", flush=True)
     found[WORDS].pop("changed reviews")  # its vectors are not those that the regression was trained on
     bits = {name: bool(torch.cpu.get_capabilities().get(name)) for name in ("avx512_bf16", "amx_bf16", "avx512_vnni")}
-    machine = {"processor": device_name("cpu"), "versions": versions(PACKAGES), "capabilities": bits, "rounds": ROUNDS}
+    machine = {"processor": device_name(), "versions": versions(PACKAGES), "capabilities": bits, "rounds": ROUNDS}
     write_file(RESULTS, (json.dumps(machine | {"ways": found}, indent=1) + "\n").encode())
 
 

@@ -279,7 +279,7 @@ def main() -> None:
     if max(parameters.values()) > 1.01 * min(parameters.values()):
         raise ValueError(f"the models differ in size: {parameters}")
     record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    record |= {"command": "python -m benchmarks.records.since_bert", "device": device_name("cpu")}
+    record |= {"command": "python -m benchmarks.records.since_bert", "device": device_name()}
     record |= {"versions": versions(PACKAGES), "model": SMALLER, "parameters": parameters}
     record["settings"] = SETTINGS | {"probability": Settings.probability, "window": WINDOW, "base": BASE}
     record["settings"] |= {"rows": len(rows), "judging rows": ROWS, "rows in a group": GROUP, "steps in a point": ROUND}

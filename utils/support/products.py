@@ -1,4 +1,4 @@
-"""Multiply with oneDNN where it is faster than MKL: the same numbers in less time. Explained in notebook 13."""
+"""Multiply with oneDNN where it is faster than MKL: the same numbers in less time."""
 
 import copy
 import time
