@@ -236,10 +236,11 @@ def minutes(notebook) -> tuple[int, int]:
     """
     cells = notebook.cells
     read, stated = reading_time(cells), exercise_minutes(cells)
-    silent = sum(
-        "exercise" in cell.metadata.get("tags", []) and not STATED_MINUTES.search(text.source)
-        for text, cell in itertools.pairwise(cells)
-    )
+    silent, is_stated = 0, False
+    for cell in cells:
+        is_stated = is_stated or bool(STATED_MINUTES.search(cell.source))
+        if "exercise" in cell.metadata.get("tags", []):
+            silent, is_stated = silent + (not is_stated), False
     return round(read), 5 * round((read + sum(stated.values()) + 12 * silent) / 5)
 
 
