@@ -35,11 +35,19 @@ series.mkdir()
 (series / "support" / "notebook.py").write_text("def start():\\n    return 'started'")
 """
 SHELL = """
-import sys
+import importlib, os, shutil, sys
 from IPython.core.interactiveshell import InteractiveShell
-shell, cell = InteractiveShell.instance(), sys.stdin.read()
-for _ in range(2):
-    print(shell.run_cell(cell).success, shell.user_ns.get("device"))
+shell, cell, (stub, *folders) = InteractiveShell.instance(), sys.stdin.read(), sys.argv[1:]
+for folder in folders:  # each as in a kernel of its own
+    os.chdir(folder)
+    shutil.rmtree(os.path.join(stub, "utils"), ignore_errors=True)
+    for name in [name for name in sys.modules if name.split(".")[0] == "utils"]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    shell.reset()
+    for _ in range(2):
+        print(shell.run_cell(cell).success, shell.user_ns.get("device"))
+    print("next folder")
 """
 
 
@@ -76,11 +84,11 @@ WHEEL = "anatomy_of_a_transformer_encoder-{}-py3-none-any.whl"
 
 
 def run_twice(
-    folder: Path, address: Address | None, neighbours: dict[str, bytes] | None = None, **variables: str
-) -> tuple[str, list[str]]:
-    """Run the set-up cell of a copy at this address twice; return its output and the arguments of pip.
+    folder: Path, address: Address | None, *folders: dict[str, bytes], **variables: str
+) -> list[tuple[str, list[str]]]:
+    """Run the set-up cell of a copy at this address twice in each folder; return its output and pip's arguments there.
 
-    `neighbours` are files next to the notebook, each with its content.
+    A folder is given by the files next to the notebook, each with its content.
     """
     for path in (NOTEBOOKS[0], *(ROOT / name for name in badges.ADDRESS_PATTERNS)):
         copy = folder / path.relative_to(ROOT)
@@ -91,18 +99,18 @@ def run_twice(
     pip.mkdir(parents=True)
     (pip / "__init__.py").touch()
     (pip / "__main__.py").write_text(PIP)
-    here = folder / "content"
-    here.mkdir()
-    for name, content in (neighbours or {}).items():
-        (here / name).parent.mkdir(exist_ok=True)
-        (here / name).write_bytes(content)
+    here = [folder / f"content {number}" for number in range(len(folders))]
+    for place, neighbours in zip(here, folders, strict=True):
+        place.mkdir()
+        for name, content in neighbours.items():
+            (place / name).parent.mkdir(exist_ok=True)
+            (place / name).write_bytes(content)
     # -S skips site.py, so that Python does not find the installed checkout
     own = {"PYTHONPATH": os.pathsep.join([str(pip.parent), *PACKAGES]), "IPYTHONDIR": str(folder / "ipython")}
     environment = {name: value for name, value in os.environ.items() if name != "SERIES"} | own | variables
     done = subprocess.run(
-        [sys.executable, "-S", "-c", SHELL],
+        [sys.executable, "-S", "-c", SHELL, pip.parent, *here],
         input=set_up_cell(folder / NOTEBOOKS[0].relative_to(ROOT)),
-        cwd=here,
         env=environment,
         capture_output=True,
         text=True,
@@ -110,15 +118,16 @@ def run_twice(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    noted = here / "noted"
-    return done.stdout, noted.read_text().splitlines() if noted.exists() else []
+    noted = [place / "noted" for place in here]
+    calls = [file.read_text().splitlines() if file.exists() else [] for file in noted]
+    return list(zip(done.stdout.split("next folder\n"), calls, strict=False))
 
 
 REMEDY = ": Not installed: put the series (wheel or ZIP) next to this notebook, run this again"
 
 
 def test_failed_download_prints_the_remedy(tmp_path):
-    printed, noted = run_twice(tmp_path, Address("ada/encoder"), FAILING="1")
+    [(printed, noted)] = run_twice(tmp_path, Address("ada/encoder"), {}, FAILING="1")
     assert noted == ["install --quiet https://github.com/ada/encoder/archive/main.zip"] * 2
     assert printed.count("False None") == 2
     assert "ERROR: HTTP error 404" in printed
@@ -130,16 +139,16 @@ def test_failed_download_prints_the_remedy(tmp_path):
     (Address("ada/encoder", "v1.0"), {}, "https://github.com/ada/encoder/archive/v1.0.zip"),
     (Address("ada/encoder"), {"SERIES": "./mine.zip"}, "./mine.zip"),
     (None, {"SERIES": "./mine.zip"}, "./mine.zip"),
-    (None, {}, "encoder-main.zip"),
 ])  # fmt: skip
 def test_set_up_installs_once_from_the_first_place_it_finds(tmp_path, address, variables, wanted):
     """The variable, the address, or a file next to the notebook, in this order."""
-    printed, noted = run_twice(tmp_path, address, {"encoder-main.zip": OURS}, **variables)
+    [(printed, noted)] = run_twice(tmp_path, address, {"encoder-main.zip": OURS}, **variables)
     assert noted == [f"install --quiet {wanted}"]
     assert printed.count("True started") == 2
 
 
-@pytest.mark.parametrize(("neighbours", "wanted"), [
+NEIGHBOURS = [  # and the file that is installed
+    ({"encoder-main.zip": OURS}, "encoder-main.zip"),
     ({"Ada_homework.zip": OTHER, WHEEL.format("1.1.0"): b""}, WHEEL.format("1.1.0")),
     ({WHEEL.format("1.9.0"): b"", WHEEL.format("1.10.0"): b"", "a.zip": OTHER}, WHEEL.format("1.10.0")),
     ({"encoder-main.zip": OURS, "encoder-main (1).zip": OURS}, "encoder-main (1).zip"),  # the later download
@@ -148,16 +157,20 @@ def test_set_up_installs_once_from_the_first_place_it_finds(tmp_path, address, v
     ({WHEEL.format("1.1.0").replace("any", "any (1)"): b"", "our copy.zip": OURS}, "our copy.zip"),
     ({"Ada_homework.zip": OTHER, "torch-2.13.0-py3-none-any.whl": OTHER, "data.zip": b"cut off"}, None),
     ({"anatomy.zip": OTHER, "anatomy_of_a_transformer_encoder.zip": b"", "x.whl": OURS, "notes.txt": OURS}, None),
-])  # fmt: skip
-def test_set_up_installs_the_newest_file_of_the_series_and_no_other(tmp_path, neighbours, wanted):
-    printed, noted = run_twice(tmp_path, None, neighbours)
-    assert noted == [f"install --quiet {wanted}"] * bool(wanted)
-    assert printed.count("True started" if wanted else REMEDY) == 2
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["utils.py", "utils/__init__.py"])
-def test_set_up_names_a_file_that_shadows_utils(tmp_path, name):
-    printed, noted = run_twice(tmp_path, Address("ada/encoder"), {name: b"x = 1"})
-    assert noted == []
-    assert printed.count("False None") == 2
-    assert printed.count(f"{Path(name)} hides our utils: rename or uninstall it, restart the kernel") == 2
+def test_set_up_installs_the_newest_file_of_the_series_and_no_other(tmp_path):
+    found = run_twice(tmp_path, None, *(files for files, _ in NEIGHBOURS))
+    for (files, wanted), (printed, noted) in zip(NEIGHBOURS, found, strict=True):
+        assert noted == [f"install --quiet {wanted}"] * bool(wanted), files.keys()
+        assert printed.count("True started" if wanted else REMEDY) == 2, files.keys()
+
+
+def test_set_up_names_a_file_that_shadows_utils(tmp_path):
+    names = ["utils.py", "utils/__init__.py"]
+    found = run_twice(tmp_path, Address("ada/encoder"), *({name: b"x = 1"} for name in names))
+    for name, (printed, noted) in zip(names, found, strict=True):
+        assert noted == []
+        assert printed.count("False None") == 2
+        assert printed.count(f"{Path(name)} hides our utils: rename or uninstall it, restart the kernel") == 2
