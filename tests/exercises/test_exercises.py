@@ -2,8 +2,11 @@
 
 import contextlib
 import json
+import os
 import random
 import re
+from copy import deepcopy
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -11,12 +14,13 @@ import numpy as np
 import pytest
 import torch
 
-from exercises import check, find_check
+from exercises import attention, check, find_check, notebook_06
 from exercises.framework import CORRECT, PART_NAMES, SIZES, WRONG, Hint, verdict
 from exercises.prediction import PREDICTIONS
 from tests.exercises.answers import Answer, chapter_of, plain, right_answers, solution_lines, wrong_answers
 from tests.exercises.faults import made_by_machine
 from tests.helpers import ROOT
+from utils.support import datasets
 
 NOTEBOOKS = ROOT / "notebooks"
 RIGHT = list(right_answers())
@@ -25,7 +29,18 @@ NUMBERS = sorted(FIRST)
 # Their checks run models: up to seconds for each answer, which `make quick` leaves to `make test`.
 LONG = {"3.2", "3.3", "4.5", "5.5", "6.1", "6.4", "6.5", "7.4", "8.1", "10.2"}
 MEASURED = re.compile(r"(?<= by )\d\S*(?=\.( |$))|\b\d+\.\d+(?=%)")  # how far a result is off: the machine's digits
+SEEDS = (1, 2) if "STATES" in os.environ else ()  # besides 0, with which `check` judges; weekly, in `make test-all`
 WRONG_ANSWERS = [*wrong_answers(), *made_by_machine(FIRST)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once(reference):
+    """Give each check a copy of the official model, and the reviews, without reading them again."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (attention, notebook_06):
+            patch.setattr(module, "load_reference_model", lambda: deepcopy(reference))
+        patch.setattr(datasets, "imdb_reviews", cache(datasets.imdb_reviews))
+        yield
 
 
 def other_forms(value) -> list:
@@ -74,7 +89,8 @@ def exercise_cells(path: Path) -> dict[str, tuple[str, str]]:
 
 def generator_states() -> tuple:
     """Return the states of the generators from which checks and answers draw."""
-    return torch.get_rng_state().numpy().tobytes(), repr(np.random.get_state()), random.getstate()  # noqa: NPY002
+    _, keys, position, *_ = np.random.get_state()  # noqa: NPY002
+    return torch.get_rng_state().numpy().tobytes(), keys.tobytes(), position, random.getstate()
 
 
 def verdicts(number: str, answer) -> tuple[set[str], str]:
@@ -93,7 +109,7 @@ def verdicts(number: str, answer) -> tuple[set[str], str]:
 
     found = {verdict(check_answer, answer)}
     if used[-1:] == [True]:
-        found |= {verdict(check_answer, answer, seed) for seed in (1, 2)}
+        found |= {verdict(check_answer, answer, seed) for seed in SEEDS}
     return {MEASURED.sub("…", each) for each in found}, "\n".join(hints)
 
 
@@ -106,12 +122,15 @@ def test_right_answer_is_accepted_at_every_seed_and_size(each):
         saved = exercise_cells(NOTEBOOKS / "solutions" / f"{chapter_of(each.number)}_solutions.ipynb")
         assert line in MEASURED.sub("…", saved[each.number][1])
     function, sizes = SIZES.get(each.number, (None, {}))
-    for size in sizes.values():
+    for size in filter(None, sizes.values()):  # without one, the check above
         line = verdict(lambda wrapped, size=size: function(wrapped, *size), each.make())
         assert line.startswith(CORRECT)
 
 
-@pytest.mark.parametrize("each", marked([*FIRST.values()]))
+COUNTED = {"7.4", "7.5", "9.5", "10.2"}  # numbers that models and 25,000 reviews give in seconds
+
+
+@pytest.mark.parametrize("each", marked([each for each in FIRST.values() if each.number not in COUNTED]))
 def test_check_does_not_depend_on_settings_of_torch(each):
     torch.set_default_dtype(torch.float64)
     try:
@@ -133,7 +152,7 @@ def test_wrong_answer_gets_its_hint_at_every_seed_and_is_refused_at_two_sizes(ea
     assert MEASURED.sub("…", each.words) in re.sub(r"\s+", " ", line)
     if each.number in SIZES:
         function, sizes = SIZES[each.number]
-        checks = (lambda wrapped, size=size: function(wrapped, *size) for size in sizes.values())
+        checks = (lambda wrapped, size=size: function(wrapped, *size) for size in [*sizes.values()][::-1])
         refused = (not verdict(at_size, answer).startswith(CORRECT) for at_size in checks)
         # required of parts only, whatever the size
         of_a_part = each.number in PART_NAMES and each.words.endswith(("is never called", "Remove any detach"))
