@@ -3,7 +3,6 @@
 import ast
 import builtins
 import contextlib
-import dis
 import hashlib
 import json
 import re
@@ -12,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import CodeType
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -158,31 +156,33 @@ def fingerprints(source: str, stub: str = "") -> set[str]:
     """
     with contextlib.suppress(Exception):  # such as RecursionError for a sum of thousands of terms
         lines, given = source.splitlines(), {line.strip() for line in stub.splitlines()}
-        found = inner_code(compile(source, "cell", "exec", optimize=2))  # 2: without docstrings
-        written = {code: {lines[number - 1].strip() for number in line_numbers(code)} - given for code in found}
-        return {hash_of(code) for code in found if len(written[code]) >= MIN_LINES}
+        found = [node for node in ast.parse(source).body if hasattr(node, "body") and hasattr(node, "name")]
+        for node in found:
+            simplify(node)
+        numbers = [
+            {part.lineno for part in ast.walk(node) if hasattr(part, "lineno")} - {node.lineno} for node in found
+        ]
+        written = [{lines[number - 1].strip() for number in each} - given for each in numbers]
+        dumped = [ast.dump(node) for node, own in zip(found, written, strict=True) if len(own) >= MIN_LINES]
+        return {hashlib.sha256(text.encode()).hexdigest() for text in dumped}
     return set()
 
 
-def inner_code(code: CodeType) -> list[CodeType]:
-    """Return the code of the functions and classes in a module, or of the methods in a class."""
-    return [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-
-
-def line_numbers(code: CodeType) -> set[int]:
-    """Return the lines below the first one of a function, or of each method of a class."""
-    own = {number for *_, number in code.co_lines() if number} - {code.co_firstlineno}
-    return own.union(*map(line_numbers, inner_code(code)))
-
-
-def hash_of(code: CodeType) -> str:
-    """Return a hash of what a function does, or the methods of a class."""
-    if "__qualname__" in code.co_names:  # a class: its own code holds its name and line
-        return " ".join(sorted(map(hash_of, inner_code(code))))
-    pairs = [code.co_code[at : at + 2] for at in range(0, len(code.co_code), 2)]
-    pairs = [pair for pair in pairs if pair[0] != dis.opmap["NOP"]]  # of a docstring
-    constants = [hash_of(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
-    return hashlib.sha256(repr((pairs, code.co_names, constants)).encode()).hexdigest()
+def simplify(tree: ast.FunctionDef | ast.ClassDef) -> None:
+    """Number the variables of a function or class, and remove its name, docstrings and annotations."""
+    nodes = [*ast.walk(tree)]
+    bound = [node.arg for node in nodes if isinstance(node, ast.arg)]
+    bound += [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    number = {name: str(index) for index, name in enumerate(dict.fromkeys(bound))}
+    tree.name = ""
+    for node in nodes:
+        if isinstance(node, ast.arg):
+            node.arg, node.annotation = number[node.arg], None
+        elif isinstance(node, ast.Name):
+            node.id = number.get(node.id, node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            node.body = node.body[ast.get_docstring(node) is not None :]
+            node.returns = None
 
 
 def names_used(cell: Cell, handed_in: Sequence[Cell]) -> set[str]:
