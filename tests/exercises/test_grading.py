@@ -333,7 +333,7 @@ while not os.path.exists({place!r}) or not os.path.getsize({place!r}):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no subreapers")
-@pytest.mark.parametrize("then", ["", "os._exit(0)\n", "os.kill(os.getppid(), 9); time.sleep(5)\n", "time.sleep(99)\n"])
+@pytest.mark.parametrize("then", ["", "os._exit(0)\n", "time.sleep(99)\n"])
 def test_detached_process_ends_with_the_grading(short, tmp_path, then):
     place = tmp_path / "number"
     source = DETACHED.format(place=str(place)) + then + RIGHT["3.4"]
