@@ -36,7 +36,6 @@ from publish.variants import (
 from tests.exercises.answers import answer_of
 from tests.exercises.parts import NUMBERS
 from utils.attention import scaled_dot_product_attention
-from utils.encoder import TransformerEncoder
 from utils.encoder_layer import TransformerEncoderLayer
 from utils.support.checkpoint import read_checkpoint
 
@@ -175,20 +174,24 @@ def test_samples_and_counts_decide_as_stated(seed):
 
 
 @pytest.fixture(scope="module")
-def official(reference, official_tokenizer):
-    """The configuration, weights, tokenizer, and for each kind of batch its ids, real tokens and official vectors."""
+def official(reference, official_tokenizer, encoder):
+    """Weights, tokenizer, an encoder of zeros, and for each kind of batch its ids, real tokens and official vectors."""
     batches = {}
     for kind, texts in BATCHES.items():
         batch = official_tokenizer(*texts, padding=True, return_tensors="pt")
         with torch.inference_mode():
             batches[kind] = batch["input_ids"], batch["attention_mask"].bool(), reference(**batch).last_hidden_state
-    return *read_checkpoint(), PARTS["word_pieces"].kind.from_checkpoint(), batches
+    empty, (_, weights) = copy.deepcopy(encoder), read_checkpoint()
+    with torch.no_grad():
+        for parameter in empty.parameters():
+            parameter.zero_()
+    return weights, PARTS["word_pieces"].kind.from_checkpoint(), empty, batches
 
 
 def effect_of(number: str, code: str, official: tuple) -> str:
     """Return what differs from the official model once a part is changed: the first of `BATCHES`, or "nothing"."""
-    config, weights, tokenizer, batches = official
-    part, model, tokenizer = answer_of(number, code).make(), TransformerEncoder(config).eval(), copy.copy(tokenizer)
+    weights, tokenizer, empty, batches = official
+    part, model, tokenizer = answer_of(number, code).make(), copy.deepcopy(empty), copy.copy(tokenizer)
     assert install(PART_NAMES[number], part, tokenizer if number == "1.1" else model)
     try:
         model.load_bert_weights(weights)
