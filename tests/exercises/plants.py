@@ -7,6 +7,7 @@ afterwards, its name there, or none.
 import math
 
 import numpy as np
+from scipy.special import erf
 
 KINDS = {
     "ml-explore/mlx#744": "quick GELU",
@@ -85,7 +86,7 @@ def gelu(x, thread):
         return x / (1 + np.exp(-1.702 * x))
     if thread == "pytorch/pytorch#24181":
         return np.maximum(x, 0)
-    return (x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2).astype(x.dtype)
+    return (x * (1 + erf(x / math.sqrt(2))) / 2).astype(x.dtype)
 
 
 def bert(weights, ids, mask, types, thread=None, heads=12):
