@@ -45,7 +45,7 @@ BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
 JOBS = 2  # kernels at a time
 OTHER_COMMANDS = {"slides"}  # folders of the site that other commands write
-MADE, PAGE_FILES = ".made.txt", (".html", ".inv", ".js")  # the list of the site's files, and some at its top
+MADE = ".made.txt"  # the list of the site's files
 FOLDED_NAME = re.compile(r"# @title ([^:\n]*)")
 MATHJAX = "tex-svg-full.js"
 MATHJAX_SHA256 = "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
@@ -359,20 +359,15 @@ def build(copies: list[Path], site: Path, work: Path, extras: Path | None = None
 
 
 def replace_site(site: Path, new: Path) -> None:
-    """Replace a site by a new one in one step, with what the old one holds besides the files of its own list.
-
-    Those are the slides, and a user's own files, such as CNAME. Of a site without a list, pages are its own.
-    """
-    made = {path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file()}
+    """Replace a site by a new one in one step. What the last build did not write stays, such as slides and CNAME."""
+    made = {path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file()} | {MADE}
     with replacement(site.resolve()) as complete:  # a link keeps its place
         shutil.copytree(new, complete)
-        (complete / MADE).write_text("\n".join(sorted(made | {MADE})), "utf-8")
-        listed = (site / MADE).read_text("utf-8").split("\n") if (site / MADE).is_file() else None
+        (complete / MADE).write_text("\n".join(sorted(made)), "utf-8")
+        listed = (site / MADE).read_text("utf-8").split("\n") if (site / MADE).is_file() else []
         for path in (path for path in site.rglob("*") if path.is_file()):
-            name, first = path.relative_to(site).as_posix(), path.relative_to(site).parts[0]
-            is_page = first != name or path.suffix in PAGE_FILES  # or in a folder
-            is_own = name in listed if listed else is_page and first not in OTHER_COMMANDS
-            if not is_own and name not in made:
+            name = path.relative_to(site).as_posix()
+            if name not in made.union(listed):
                 (complete / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, complete / name)
 
