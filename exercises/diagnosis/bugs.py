@@ -155,6 +155,9 @@ add(
     mask after softmax | 3.2
         scored(lambda x, mask: x.softmax(dim=-1) * mask)
         The mask is multiplied in after softmax: the weights of a query do not sum to 1.
+    softmax twice | 3.2
+        scored(lambda x, mask: hide(x, mask).softmax(dim=-1).softmax(dim=-1))
+        Softmax runs twice: the weights are nearly equal, and padding gets attention.
     causal | 12.1
         scored(lambda x, mask: hide(x, mask & torch.ones_like(mask[0, 0]).tril()).softmax(dim=-1))
         Tokens do not see what comes after them: this is the causal mask of a decoder.
@@ -194,6 +197,9 @@ add(
     key from the query | 3.3
         attentions(replace(key=lambda attention: attention.query))
         The key is computed with the query's weights: each token attends to tokens like itself.
+    no query bias | 3.3
+        linear_maps(lambda linear, x: F.linear(x, linear.weight), "query")
+        The query has no bias: every score lacks what the bias adds to its key.
     no value bias | 3.3
         linear_maps(lambda linear, x: F.linear(x, linear.weight), "value")
         The value has no bias: every context lacks the same vector.
@@ -203,6 +209,9 @@ add(
     transposed query, key, value | 6.3
         linear_maps(lambda linear, x: F.linear(x, linear.weight.T, linear.bias), "query", "key", "value")
         The weights of query, key and value are used transposed: TensorFlow stores (in, out), PyTorch (out, in).
+    transposed query, key, value, output | 6.3
+        linear_maps(lambda linear, x: F.linear(x, linear.weight.T, linear.bias), "query", "key", "value", "output")
+        All square weights are used transposed: TensorFlow stores (in, out), PyTorch (out, in).
     transposed output | 6.3
         linear_maps(lambda linear, x: F.linear(x, linear.weight.T, linear.bias), "output")
         The weights of attention's output layer are used transposed: TensorFlow stores (in, out), PyTorch (out, in).
@@ -227,6 +236,15 @@ add(
     size and number of heads exchanged | 4.5
         heads_split(lambda x, A: x.unflatten(-1, (-1, A)).transpose(1, 2))
         The size and the number of heads are exchanged: view(B, S, D, A) in place of view(B, S, A, D).
+    heads interleaved | 4.5
+        heads_split(lambda x, A: x.unflatten(-1, (-1, A)).permute(0, 3, 1, 2))
+        A head gets every A-th number, not D numbers in a row: view(B, S, D, A) and its last axis as heads.
+    half as many heads | 4.5
+        number_of_heads(lambda A: A // 2)
+        There are half as many heads, twice as large: the number of heads is in the checkpoint's configuration.
+    twice as many heads | 4.5
+        number_of_heads(lambda A: 2 * A)
+        There are twice as many heads, half as large: the number of heads is in the checkpoint's configuration.
     """,
 )
 add(
@@ -266,6 +284,9 @@ add(
     first norm twice | 5.5
         layers(replace(feed_forward_norm=lambda layer: layer.attention_norm))
         The first LayerNorm of a layer is used twice: the second has its own scale and shift.
+    second norm twice | 5.5
+        layers(replace(attention_norm=lambda layer: layer.feed_forward_norm))
+        The second LayerNorm of a layer is used twice: the first has its own scale and shift.
     no last norm | 5.5
         lambda encoder: replace(feed_forward_norm=lambda layer: nn.Identity())(encoder.layers[-1])
         The last layer lacks its last LayerNorm: only the last vectors differ.
@@ -296,6 +317,12 @@ add(
     no feed-forward | 5.3
         layers(replace(feed_forward=lambda layer: Do(torch.zeros_like)))
         The feed-forward network is missing: only attention changes a vector.
+    no intermediate bias | 5.3
+        layers(lambda layer: wrap(layer.feed_forward.intermediate, "forward", lambda run, x: run(x) - run(0 * x)))
+        The feed-forward network's first matrix has no bias: each neuron begins at another place.
+    no feed-forward output bias | 5.3
+        layers(lambda layer: wrap(layer.feed_forward.output, "forward", lambda run, x: run(x) - run(0 * x)))
+        The feed-forward network's second matrix has no bias: every vector lacks the same vector.
     """,
 )
 add(
@@ -366,6 +393,9 @@ add(
     no lower case | 1.1
         normalized(lowercase=False, strip_accents=True)
         The text is not put into lower case: words with capitals fall into pieces or become [UNK].
+    no lower case, accents kept | 1.1
+        normalized(lowercase=False, strip_accents=False)
+        The text is not put into lower case, and accents are kept, as with do_lower_case=False.
     accents kept | 1.1
         normalized(strip_accents=False)
         Accents are kept: words with accents fall into other pieces.
@@ -381,6 +411,15 @@ add(
     no [SEP] | 1.1
         lambda tokenizer: encode(tokenizer, last=1)
         The last [SEP] is not added: many heads attend to it.
+    no special tokens | 1.1
+        lambda tokenizer: encode(tokenizer, add_special_tokens=False)
+        No special token is added, not even between two texts, as with add_special_tokens=False.
+    a pair as one text | 1.1
+        lambda tokenizer: padded_rows(tokenizer, [t if isinstance(t, str) else " ".join(t) for t in TEXTS])
+        A pair is joined by a space: it lacks a [SEP], and its second text has type 0.
+    no mask at all | 9.2
+        lambda tokenizer: unmasked(encode(tokenizer))
+        The mask is not used at all: padding gets attention and counts in the mean.
     """,
 )
 add(

@@ -183,6 +183,16 @@ def heads_split(function: Callable[[Tensor, int], Tensor]) -> Patch:
     return attentions(replace(split_heads=lambda attention: lambda x: function(x, attention.num_heads)))
 
 
+def number_of_heads(function: Callable[[int], int]) -> Patch:
+    """Split (B, S, H) into as many heads as a function of A says, if H can be divided so."""
+
+    def split(x: Tensor, A: int) -> Tensor:
+        count = function(A)
+        return x.unflatten(-1, (count if count and x.size(-1) % count == 0 else A, -1)).transpose(1, 2)
+
+    return heads_split(split)
+
+
 def merged_without_transpose(attention: nn.Module) -> None:
     """Merge the context (B, A, S, D) without transposing back, before the output layer."""
 

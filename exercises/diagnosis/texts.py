@@ -14,9 +14,10 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 Batch = tuple[Tensor, ...]  # ids, mask and types, (B, S) each
 
 
-def padded_rows(tokenizer, texts: Sequence, first: int = 0, last: int = 0) -> Batch:
+def padded_rows(tokenizer, texts: Sequence, first: int = 0, last: int = 0, **settings) -> Batch:
     """Return ids, mask and types of texts and pairs, padded; without the first or the last so many tokens."""
-    rows = [tokenizer(*([text] if isinstance(text, str) else text), return_token_type_ids=True) for text in texts]
+    pairs = [[text] if isinstance(text, str) else text for text in texts]
+    rows = [tokenizer(*pair, return_token_type_ids=True, **settings) for pair in pairs]
     S = max(len(row["input_ids"]) for row in rows) - first - last
 
     def padded(field: str) -> Tensor:
@@ -26,9 +27,15 @@ def padded_rows(tokenizer, texts: Sequence, first: int = 0, last: int = 0) -> Ba
     return tuple(map(padded, INPUTS))
 
 
-def encode(tokenizer, first: int = 0, last: int = 0) -> Batch:
+def encode(tokenizer, **settings) -> Batch:
     """Return the rows of TEXTS."""
-    return padded_rows(tokenizer, TEXTS, first, last)
+    return padded_rows(tokenizer, TEXTS, **settings)
+
+
+def unmasked(batch: Batch) -> Batch:
+    """Return a batch in which padding counts as real."""
+    ids, mask, types = batch
+    return ids, torch.ones_like(mask), types
 
 
 def normalized(**settings) -> Callable[..., Batch]:
