@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from exercises.diagnosis.broken import mark
 from exercises.diagnosis.bugs import BUGS, EMBEDDINGS, ENCODER_BUGS, ORDER, with_bugs
-from exercises.diagnosis.matching import NOISE, Match, Names, is_equal, match
+from exercises.diagnosis.matching import NOISE, Match, Names, distance, is_equal, match
 from exercises.diagnosis.pairs import nearest_pairs
 from exercises.diagnosis.probe import EXCHANGED, as_tensor, call, missing_weights, weight_sums
 from exercises.diagnosis.reference import Reference, default_reference
@@ -20,15 +20,29 @@ from utils.support.checkpoint import DEFAULT_CHECKPOINT, checkpoint_folder, chec
 from utils.support.sentence_settings import pooling_of, read_modules
 
 RANDOM = (
-    "The numbers are random: {} differ, so no comparison is possible. Dropout is on: call model.eval(), and pass "
+    "The numbers are random: two runs differ, so no comparison is possible. Dropout is on: call model.eval(), and pass "
     "dropout_p=0 to scaled_dot_product_attention, which does not know the mode."
 )
-NOT_FINITE = "Some numbers are not finite: softmax of scores that are all −∞ is NaN, so look for a row without any key."
+ROWS_DIFFER = (
+    "Rows 0 and 1 are equal, and your numbers for them differ. Run it twice. If they change, dropout is on: call "
+    "model.eval(), and pass dropout_p=0 to scaled_dot_product_attention. If they do not, a row depends on its place in "
+    "the batch: look for positions that count on from row to row, for a reshape that mixes rows, or for a wrong order."
+)
+OTHER_ORDER = "Your rows come in another order: {}."
+SAVED = "Your last states are right, but not all that you saved: {}. Look at how you collect them."
+COARSE = " 16 bits can hide a mistake in one layer: save the numbers of a float32 run to be sure."
+FEW_DECIMALS = " Were the numbers written with few decimals? Write more."
+NOT_FINITE = "{} of your numbers are not finite, the first {}. {}"
+WHY_NAN = "Softmax of scores that are all −∞ is NaN, so look for a row without any key."
+WHY_INFINITE = "Infinity is an overflow, as of 16 bits."
 NOT_LOADED = "The weights are not placed: {} differ from the checkpoint's. Load them first."
 LEFT = "Your rows are padded on the left: the numbers are right, but give the rows to the model as they are."
 NO_PAIRS = " Two bugs at once are searched only for the embedded checkpoint."
-SAVE_STATES = " Save the states, which show more."
-SCOPE = " 8-bit weights differ by about a third anyway; ModernBERT and others are other architectures."
+SAVE_STATES = (
+    " Is dropout on? Are the vectors in the order of the texts, and is the pair fed as a pair? Save the states, which "
+    "show more."
+)
+SCOPE = " 8-bit weights differ by 3 to 30 % anyway; ModernBERT and others are other architectures."
 EXERCISE = "These are the numbers of exercise 6.4: this mistake is yours to name."
 NO_LENGTH = " The vectors are not normalized, which changes nothing for cosine similarity."
 
@@ -78,14 +92,21 @@ def diagnose(
             known["weights not found"] = ", ".join(missing[:3]) + ", …" * (len(missing) > 3)
         theirs, again = (call(theirs, reference.batch) for _ in range(2))
         if not is_equal(theirs, again, theirs):
-            return Diagnosis("random", stage="dropout", taught=["6.1"], says=RANDOM.format("two runs"))
-    for name, total in weight_sums(reference.encoder).items():
+            return Diagnosis("random", stage="dropout", taught=["6.1"], says=RANDOM)
+    right_sums = weight_sums(reference.encoder)
+    check_sums(sums, right_sums)
+    for name, total in right_sums.items():
         if abs(sums.get(name, total) - total) > 0.01 * total:
             return not_loaded(f"the numbers of {name}")
     values = as_tensor(theirs)
     check_shape(values, (*reference.real.shape, reference.encoder.config.hidden_size))
-    if not values.isfinite().all():
-        return Diagnosis("unknown", stage="numbers", says=NOT_FINITE)
+    if values.ndim > 2:
+        values = torch.where(reference.real[..., None] | values.isfinite(), values, 0.0)  # padding need not be finite
+    if not (finite := values.isfinite()).all():
+        place = f"at {tuple((~finite).nonzero()[0].tolist())}"
+        reason = WHY_NAN if values.isnan().any() else WHY_INFINITE
+        says = NOT_FINITE.format(f"{int((~finite).sum()):,}", place, reason)
+        return Diagnosis("unknown", stage="numbers", says=says)
     if values.ndim == 2:
         return diagnose_vectors(values, reference)
     answer = diagnose_states(values, reference, pairs and is_embedded)
@@ -98,17 +119,34 @@ def not_loaded(what: str) -> Diagnosis:
     return Diagnosis("unknown", stage="weights", taught=["6.3"], says=NOT_LOADED.format(what))
 
 
+def check_sums(sums: Mapping[str, float], right: Mapping[str, float]) -> None:
+    """Raise ValueError unless these are numbers by names that the probe lists."""
+    if not isinstance(sums, Mapping) or not all(isinstance(total, int | float) for total in sums.values()):
+        raise ValueError(f"sums_of_absolute_values must be an object of numbers by name, got {sums!r:.200}")
+    if unknown := ", ".join(sums.keys() - right.keys()):
+        raise ValueError(
+            f"sums_of_absolute_values must have names that the probe lists, {', '.join(right)}: got {unknown}"
+        )
+
+
 def check_shape(values: Tensor, states: tuple[int, int, int]) -> None:
     """Raise ValueError unless numbers are states (…, 5, S, H), or vectors (3, H)."""
     shape, vectors = tuple(values.shape), (len(TEXTS), states[-1])
     if shape in (states, vectors) or (len(shape) == 4 and shape[1:] == states and len(values) > 1):
         return
-    if sorted(shape[-3:]) == sorted(states):
+    rows, S, H = states
+    if len(shape) == 4 and (shape[0], *shape[2:]) == states:
+        remedy = "the states come first, so call np.moveaxis(y, 1, 0)"
+    elif len(shape) == 4 and shape == (1, *states):
+        remedy = "remove the first dimension, y[0]"
+    elif sorted(shape[-3:]) == sorted(states) or shape == vectors[::-1]:
         remedy = "its dimensions are in another order, so transpose it"
     elif shape[-1:] != vectors[-1:]:
-        remedy = f"a vector has {vectors[-1]} numbers, so is it another checkpoint?"
+        remedy = f"a vector has {H} numbers: is it another checkpoint, or are these logits?"
+    elif len(shape) == 2 and shape[0] < rows:
+        remedy = f"give the vectors of all {len(TEXTS)} texts"
     else:
-        remedy = "feed the rows that python -m exercises diagnose --probe writes"
+        remedy = f"feed all {rows} rows of {S} tokens of --probe at once, padding included"
     raise ValueError(f"the array has shape {shape}, not (states, {str(states)[1:]}, {states} or {vectors}: {remedy}")
 
 
@@ -137,7 +175,13 @@ def diagnose_states(values: Tensor, reference: Reference, pairs: bool) -> Diagno
         both = match(mine, guesses | nearest_pairs(last, reference))
         found = both if both.fits else found
     if not found.fits and not known["equal rows agree"]:
-        return Diagnosis("random", [], "dropout", known=known, taught=["6.1"], says=RANDOM.format("two equal rows"))
+        order = rows_in_another_order(last, reference)
+        says = OTHER_ORDER.format(", ".join(map(str, order))) if order else ROWS_DIFFER
+        if order:
+            return Diagnosis("mistake", ["rows in another order"], "rows", known=known, says=says)
+        return Diagnosis("random", [], "rows", known=known, taught=["6.1"], says=says)
+    if found.is_right and values.ndim == 4 and (wrong := wrongly_saved(values, reference, found.grain)):
+        return Diagnosis("mistake", ["states as saved"], "states", known=known, says=SAVED.format(wrong))
     return conclude(found, known, "" if pairs else NO_PAIRS)
 
 
@@ -159,6 +203,36 @@ def is_left_padded(last: Tensor, reference: Reference) -> bool:
     """Return whether rows are right, but at the other end."""
     rows = zip(last, reference.right, reference.batch[1].sum(1).tolist(), strict=True)
     return all(is_equal(row[-length:], right[:length], reference.right) for row, right, length in rows)
+
+
+def rows_in_another_order(last: Tensor, reference: Reference) -> tuple[int, ...]:
+    """Return the order in which the right rows come, or ()."""
+    fits = [
+        [
+            is_equal(row[real], right[real], reference.right)
+            for right, real in zip(reference.right, reference.real, strict=True)
+        ]
+        for row in last
+    ]
+    orders = permutations(range(len(last)))
+    return next((order for order in orders if all(fits[i][j] for i, j in enumerate(order))), ())
+
+
+@torch.no_grad()
+def wrongly_saved(values: Tensor, reference: Reference, grain: str) -> str:
+    """Return what is wrong with all states (L + 1, 5, S, H) of which the last are right, or ""."""
+    ids, mask, types = reference.batch
+    right = reference.encoder(ids, mask, types, output_hidden_states=True).hidden_states
+    if len(values) != len(right):
+        return f"there are {len(values)} states, not {len(right)}, and the embeddings come first"
+    for number, (one, other) in enumerate(zip(values, right, strict=True)):
+        apart = distance(one[reference.real].flatten(), other[reference.real].flatten())
+        if apart > NOISE[grain]:
+            return (
+                f"state {number} differs by {apart:.1g} of its size, as if a list kept arrays that change in place, or "
+                "a state from before its LayerNorm"
+            )
+    return ""
 
 
 @torch.no_grad()
@@ -219,11 +293,15 @@ def conclude(found: Match, known: dict, hint: str) -> Diagnosis:
         says = f"Right: your numbers equal ours up to {found.distance:.1e} of their size."
         if names:
             says += f" As far as {found.grain} tells: {', '.join(names)} cannot be told from it."
+        if found.grain != "float32":
+            says += COARSE
         return Diagnosis("right", [], "", found.distance, found.next, known, [], says)
     if names:
         return explain("mistake" if len(found.fits) == 1 else "alike", names, found, known)
     nearest = " and ".join(found.nearest) or "no bug"
     says = f"Unknown: none of our bugs gives these numbers. The nearest, {nearest}, is {found.distance:.1e} away."
+    if found.nearest == () and found.distance < 0.01:
+        says += FEW_DECIMALS
     if found.distance < NOISE["bfloat16"]:
         says += (
             f" Rounding in {found.grain} gives less than {NOISE[found.grain]:.0e}, but 16 bits inside might give this."

@@ -61,10 +61,14 @@ def read_numbers(path: Path) -> tuple[Tensor, dict[str, float]]:
     """Read a .npy or a .json file, and the sums of weights, if it has them; ValueError if it holds no numbers."""
     with wrap_read_errors(path, ": save an array of numbers with numpy.save, or nested lists as JSON"):
         if path.suffix != ".json":
+            if not path.read_bytes().startswith(np.lib.format.MAGIC_PREFIX):
+                raise ValueError("it is not a .npy file")
             return as_tensor(np.load(path)), {}
         content = json.loads(path.read_text("utf-8"))
         if isinstance(content, list):
             return as_tensor(content), {}
+        if "numbers" not in content:
+            raise ValueError(f'it has no "numbers", but {", ".join(content) or "nothing"}')
         return as_tensor(content["numbers"]), content.get("sums_of_absolute_values", {})
 
 

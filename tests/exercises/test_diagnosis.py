@@ -251,20 +251,68 @@ def test_dropout_is_found_from_a_model_and_from_numbers(official, reference):
     assert diagnose(states_of(model, reference.batch)[-1], pairs=False).verdict == "random"
 
 
-def test_left_padding_and_numbers_that_are_not_finite_are_recognized(reference):
+def test_left_padding_and_rows_in_another_order_are_recognized(reference):
     states, mask = reference.right, reference.batch[1]
     left = torch.stack([row.roll(16 - int(n), 0) for row, n in zip(states, mask.sum(1), strict=True)])
     assert diagnose(left, pairs=False).names == ["left padding"]
-    assert "not finite" in diagnose(states * math.nan).says
+    reversed_rows = diagnose(states.flip(0), pairs=False)
+    assert reversed_rows.names == ["rows in another order"]
+    assert "3, 4, 2, 0, 1" in reversed_rows.says or "4, 3, 2, 1, 0" in reversed_rows.says
+
+
+def test_numbers_that_are_not_finite_are_placed_and_may_stand_at_padding(reference):
+    for number, words in ((math.nan, "look for a row without any key"), (math.inf, "overflow")):
+        states = reference.right.clone()
+        states[1, 2, 3:5] = number
+        says = diagnose(states).says
+        assert says.startswith("2 of your numbers are not finite, the first at (1, 2, 3).")
+        assert words in says
+    padded = torch.where(reference.real[..., None], reference.right, math.nan)
+    assert diagnose(padded, pairs=False).verdict == "right"
+
+
+SPOILED = {
+    "state 3 of zeros": lambda states: [*states[:3], 0 * states[3], *states[4:]],
+    "the last for all": lambda states: [states[-1]] * len(states),
+    "no embeddings, and the last twice": lambda states: [*states[1:], states[-1]],
+    "no embeddings": lambda states: states[1:],
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_right_last_states_do_not_excuse_the_others(official, reference, name):
+    states = states_of(official(), reference.batch)
+    answer = diagnose(torch.stack([*SPOILED[name](states)]), pairs=False)
+    assert (answer.verdict, answer.names) == ("mistake", ["states as saved"])
+    assert ("there are 6 states, not 7" if name == "no embeddings" else " differs by ") in answer.says
+
+
+def test_sixteen_bits_say_that_they_hide_mistakes(official, reference):
+    answer = diagnose(states_of(official(), reference.batch, torch.bfloat16), pairs=False)
+    assert "save the numbers of a float32 run" in answer.says
 
 
 @pytest.mark.parametrize(
     ("shape", "words"),
-    [((16, 5, 384), "transpose"), ((2, 16, 384), "feed the rows"), ((5, 16, 768), "another checkpoint")],
+    [
+        ((16, 5, 384), "transpose"),
+        ((384, 3), "transpose"),
+        ((5, 7, 16, 384), "call np.moveaxis"),
+        ((1, 5, 16, 384), r"remove the first dimension, y\[0\]"),
+        ((2, 16, 384), "feed all 5 rows of 16 tokens"),
+        ((2, 384), "give the vectors of all 3 texts"),
+        ((5, 16, 768), "another checkpoint"),
+    ],
 )
 def test_other_shapes_are_refused_with_a_remedy(shape, words):
     with pytest.raises(ValueError, match=words):
         diagnose(np.zeros(shape))
+
+
+@pytest.mark.parametrize("sums", [[1.0], {"embeddings.word_embeddings.weight": "1"}, {"word_embeddings": 1.0}])
+def test_sums_that_cannot_be_compared_are_refused(reference, sums):
+    with pytest.raises(ValueError, match="sums_of_absolute_values must"):
+        diagnose(reference.right, sums=sums)
 
 
 def test_model_without_its_weights_is_not_searched(reference):
@@ -303,5 +351,12 @@ def test_command_writes_the_probe_and_answers_files(reference, tmp_path, capsys,
         }
         (tmp_path / "out.json").write_text(json.dumps(content))
         assert expected in run(capsys, tmp_path / "out.json")[1]
-    (tmp_path / "out.json").write_text("{")
-    assert "save an array of numbers" in run(capsys, tmp_path / "out.json")[0]
+    for name, content, reason in (
+        ("out.json", "{", ""),
+        ("out.json", '{"a": 1}', 'no "numbers", but a'),
+        ("a.npy", "1 2", "not a .npy"),
+    ):
+        (tmp_path / name).write_text(content)
+        refusal = run(capsys, tmp_path / name)[0]
+        assert "save an array of numbers" in refusal
+        assert reason in refusal
