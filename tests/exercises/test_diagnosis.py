@@ -4,7 +4,9 @@ import json
 import math
 import sys
 from copy import deepcopy
+from types import SimpleNamespace
 
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -21,6 +23,7 @@ from exercises.diagnosis.probe import probe_batch
 from exercises.diagnosis.reference import ROWS, Reference, default_reference
 from exercises.hints import find_original
 from tests.exercises.plants import KINDS, bert
+from utils.attention import AttentionHead
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_reference_model, load_tokenizer
 
@@ -318,6 +321,44 @@ def test_sums_that_cannot_be_compared_are_refused(reference, sums):
 def test_model_without_its_weights_is_not_searched(reference):
     found = diagnose(TransformerEncoder(reference.encoder.config).eval())
     assert (found.verdict, found.stage) == ("unknown", "weights")
+
+
+# The pitfalls of the notebooks
+
+
+def line_of(number: str, cell: str, beginning: str) -> str:
+    """Return the line of a notebook's cell that begins so."""
+    cells = nbformat.read(find_original(number), as_version=4).cells
+    source = next(each.source for each in cells if each.id == cell)
+    return next(line for line in source.splitlines() if line.startswith(beginning))
+
+
+def test_pitfalls_of_notebooks_are_rows_of_the_table(reference):
+    encoder, (ids, mask, types) = reference.encoder, reference.batch
+    official = SimpleNamespace(config=encoder.config)
+    names = {"TransformerEncoder": TransformerEncoder, "reference": official, "device": "cpu"}
+    exec(line_of("5.5", "cell-067", "textbook = "), names)  # pre-LN
+    names["textbook"].load_state_dict(encoder.state_dict())
+    assert_same(names["textbook"](ids, mask, types).last_hidden_state, reference.last("pre-norm"))
+
+    block = deepcopy(encoder.layers[0].attention)
+    exec(line_of("4.5", "cell-076", "block.num_heads"), {"block": block, "D": 32})
+    states = encoder.embeddings(ids, types)
+    patched = with_bugs(encoder, "size and number of heads exchanged").layers[0].attention
+    assert_same(block(states, mask, True)[0], patched(states, mask, True)[0])
+
+    head = AttentionHead(384, 32)
+    for name in ("query", "key", "value"):
+        for each in ("weight", "bias"):
+            rows = getattr(getattr(encoder.layers[0].attention, name), each)[5 * 32 : 6 * 32]
+            getattr(getattr(head, name), each).data.copy_(rows)
+    unmasked = {"head_5": head, "padded": None, "reference": SimpleNamespace(embeddings=lambda input_ids: states)}
+    exec(line_of("3.4", "cell-092", "    _, unmasked = ").strip(), unmasked)
+    weights = with_bugs(encoder, "no mask").layers[0].attention(states, mask, True)[1][:, 5]
+    assert_same(unmasked["unmasked"], weights)
+
+    untyped = with_bugs(encoder, "types ignored")  # the second pitfall of 02, without a cell
+    assert_same(encoder(ids, mask).last_hidden_state, untyped(ids, mask, types).last_hidden_state)
 
 
 def assert_same(one: torch.Tensor, other: torch.Tensor) -> None:
