@@ -3,10 +3,12 @@
 `make rehearse` runs it, and reports whether each unit of the course fits its time. Everything else is written by hand.
 """
 
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import accumulate
 
 import nbformat
 
@@ -15,7 +17,9 @@ from exercises.framework import PART_NAMES, POINTS
 from publish.notebooks import NOTEBOOKS, ROOT, exercise_minutes, minutes, notebook_paths, reading_time
 
 README = ROOT / "README.md"
-COURSE_PAGE, SYLLABUS_PAGE, GRADING_PAGE = (ROOT / "docs" / f"{name}.md" for name in ("COURSE", "SYLLABUS", "GRADING"))
+COURSE_PAGE, SYLLABUS_PAGE, GRADING_PAGE, SEMINAR_PAGE = (
+    ROOT / "docs" / f"{name}.md" for name in ("COURSE", "SYLLABUS", "GRADING", "TEACHING")
+)
 TITLE = re.compile(r"^### Unit \d+ · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 ROW = re.compile(r"^- (◇ )?\*\*(.+)\*\* \((\d+)\): (.*)$")
@@ -28,6 +32,9 @@ CHECKED = re.compile(r'check\("([\d.]+)"')
 README_ROW = re.compile(r"^\| \[.*\]\(notebooks/(\d\d_\w+\.ipynb)\) .*\| \d+ / \d+ \|$", re.MULTILINE)
 START, END = "<!-- hours: written by make rehearse -->", "<!-- end of hours -->"
 EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
+MARKING = re.compile(r"^(\| [^|]+ \| (\d+) \| (answer|student|group|week)) \| .*$", re.MULTILINE)
+SEMINAR = re.compile(r"^\| \d+ (?=\| \[(\d\d)\]\(\.\./notebooks/\w+\.ipynb\): ([^|]+) \|)", re.MULTILINE)
+PAIRS, WEEKS = 42, 12  # students who work in pairs, and weeks with exercises
 STARTS_A_SLIDE = ("slide", "subslide")
 UNIT, SPARE = 90, 5
 FIRST, OTHERS = 5, 10 + 8  # minutes of the first unit besides notebook and exercise, and of the others
@@ -184,13 +191,58 @@ def update_syllabus(text: str) -> str:
 
 
 def update_grading(text: str) -> str:
-    """Return the page on grading with the points that it names."""
+    """Return the page on grading with the points that it names, the cheapest way to full marks, and marking hours."""
+    share = round(100 * cheapest_share())  # which loads all exercises, and so fills PART_NAMES
     text = re.sub(
         rf"({EXERCISE.pattern}) is worth \d+", lambda named: f"{named[1]} is worth {points_of(named[1])}", text
     )
-    for chapter in range(1, 7):
-        find_check(f"{chapter}.1")  # loads the checks, and so fills PART_NAMES
-    return re.sub(r"(?<=together )\d+(?= points)", str(sum(map(points_of, PART_NAMES))), text)
+    text = re.sub(r"(?<=together )\d+(?= points)", str(sum(map(points_of, PART_NAMES))), text)
+    text = re.sub(r"(?<=way there takes )\d+(?= %)", str(share), text)
+    return MARKING.sub(lambda row: " | ".join([row[1], *marking_hours(int(row[2]), row[3])]) + " |", text)
+
+
+def update_seminar(text: str) -> str:
+    """Return the page on the seminar with the minute at which each section of session 2 begins.
+
+    A section takes the time that it takes to read and an equal share of what is left, for votes and talk.
+    """
+    cells = [(read(number).cells, heading) for number, heading in SEMINAR.findall(text)]
+    times = [reading_time(found[starts(found, heading) : ends(found, heading)]) for found, heading in cells]
+    share = (UNIT - SPARE - sum(times)) / len(times)
+    begun = iter(accumulate((time + share for time in times), initial=SPARE))
+    text = SEMINAR.sub(lambda row: f"| {next(begun):.0f} ", text)
+    task = re.search(r"^\| (\d+) \| \[08\]", text, re.MULTILINE)[1]
+    return re.sub(r"(?<=Or from minute )\d+", task, text)
+
+
+def ends(cells: list, heading: str) -> int:
+    """Return where a section ends: before the next heading of its level or above."""
+    first = starts(cells, heading)
+    level = re.search(rf"^(#+) {re.escape(heading)}", cells[first].source, re.MULTILINE)[1]
+    above = re.compile(rf"^#{{1,{len(level)}}} ", re.MULTILINE)
+    later = (number for number in range(first + 1, len(cells)) if cells[number].cell_type == "markdown")
+    return next((number for number in later if above.search(cells[number].source)), len(cells))
+
+
+def marking_hours(minutes: int, each: str) -> list[str]:
+    """Return the hours that marking takes for 20, 40 and 60 students."""
+    groups = {students: students / (2 if students <= PAIRS else 3) for students in (20, 40, 60)}
+    times = {"answer": lambda students: 5 * students, "student": int, "group": groups.get, "week": lambda _: WEEKS}
+    return [f"{minutes * times[each](students) / 60:.0f}" for students in groups]
+
+
+def cheapest_share() -> float:
+    """Return the least share of a term's minutes with which the parts of BERT and 60 % of the points are reached."""
+    late = [match[1] for match in map(WEEK.match, SYLLABUS_PAGE.read_text("utf-8").splitlines()) if match]
+    course = [unit for unit, is_late in zip(units(), late, strict=True) if not is_late]
+    stated = {name: minutes for unit in course for name, minutes in stated_minutes(unit).items()}
+    needed = math.ceil(0.6 * sum(map(points_of, stated)) - 1e-9)
+    least = {sum(map(points_of, PART_NAMES)): sum(stated[name] for name in PART_NAMES)}
+    for name in stated.keys() - PART_NAMES:
+        for points, time in [*least.items()]:
+            more = min(needed, points + points_of(name))
+            least[more] = min(least.get(more, math.inf), time + stated[name])
+    return least[needed] / sum(stated.values())
 
 
 def points_of(number: str) -> int:
@@ -250,7 +302,12 @@ def update_readme(text: str, series: dict[str, tuple[int, int, set[str]]]) -> st
     return text
 
 
-UPDATES = {COURSE_PAGE: update_course, SYLLABUS_PAGE: update_syllabus, GRADING_PAGE: update_grading}
+UPDATES = {
+    COURSE_PAGE: update_course,
+    SYLLABUS_PAGE: update_syllabus,
+    GRADING_PAGE: update_grading,
+    SEMINAR_PAGE: update_seminar,
+}
 
 
 def main() -> None:
