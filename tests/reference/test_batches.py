@@ -20,7 +20,7 @@ from utils.support.batches import (
     token_ids,
 )
 from utils.support.datasets import Examples
-from utils.training import evaluate, predict
+from utils.training import evaluate, fine_tune, predict
 from views import neuron_view
 
 # Ids
@@ -163,3 +163,18 @@ def test_inference_restores_mode_of_each_module(half_frozen, monkeypatch, name):
     USES[name](half_frozen, tiny_tokenizer())
     assert inside == [False, False]
     assert modes(half_frozen) == before
+
+
+@pytest.mark.parametrize("name", ["predict", "evaluate", "embed", "fine_tune", "save"])
+@pytest.mark.parametrize("size", [40, 51])
+def test_tokenizer_of_another_model_is_refused(half_frozen, name, size, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    examples = Examples(["a b"], [1])
+    writes = {
+        "fine_tune": lambda model, tokenizer: fine_tune(model, tokenizer, examples, examples, epochs=1),
+        "save": lambda model, tokenizer: model.save("nowhere", tokenizer),
+    }
+    message = f"the tokenizer has {size} tokens with ids up to {size - 1}, but the model's vocab_size is 50"
+    with pytest.raises(ValueError, match=message):
+        (USES | writes)[name](half_frozen, tiny_tokenizer(size))
+    assert list(tmp_path.iterdir()) == []

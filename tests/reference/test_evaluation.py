@@ -6,10 +6,9 @@ from transformers import BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
 from utils.classifier import TransformerForSequenceClassification
-from utils.search import embed
 from utils.support.comparisons import largest_difference
 from utils.support.datasets import Examples
-from utils.training import evaluate, fine_tune, predict
+from utils.training import evaluate, predict
 
 
 @pytest.fixture
@@ -48,22 +47,3 @@ def test_predict_takes_two_hundred_texts(tokenizer):
     assert torch.allclose(probabilities.sum(dim=1), torch.ones(200))
     alone = torch.cat([predict(model, tokenizer, [text]).probabilities for text in texts[:20]])
     assert largest_difference(probabilities[:20], alone) <= 1e-5
-
-
-USES = {
-    "predict": lambda model, tokenizer: predict(model, tokenizer, ["a"]),
-    "evaluate": lambda model, tokenizer: evaluate(model, tokenizer, Examples(["a"], [1])),
-    "fine_tune": lambda model, tokenizer: fine_tune(model, tokenizer, *[Examples(["a"], [1])] * 2, epochs=1),
-    "embed": lambda model, tokenizer: embed(["a"], model.encoder, tokenizer),
-    "save": lambda model, tokenizer: model.save("nowhere", tokenizer),
-}
-
-
-@pytest.mark.parametrize("name", USES)
-@pytest.mark.parametrize("size", [40, 51])
-def test_tokenizer_of_another_model_is_refused(name, size, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    message = f"the tokenizer has {size} tokens with ids up to {size - 1}, but the model's vocab_size is 50"
-    with pytest.raises(ValueError, match=message):
-        USES[name](new_model(), tiny_tokenizer(size))
-    assert list(tmp_path.iterdir()) == []
