@@ -235,7 +235,7 @@ def test_the_page_reads_what_the_command_reads_and_refuses_the_rest_in_a_sentenc
     right, sums = default_reference(DEFAULT_CHECKPOINT).right.numpy(), {"embeddings.word_embeddings.weight": 1.0}
     later = bytearray(npy(right))
     later[6:10] = [2, 0, *later[8:10], 0, 0]  # format 2 has a length of four bytes
-    for name, content, words in (
+    cases = (
         ("a.npy", npy(right.astype("float64")), "Right"),
         ("a.npy", npy(np.stack([right * 0, right])), "Right"),
         ("a.npy", bytes(later), "Right"),
@@ -257,6 +257,6 @@ def test_the_page_reads_what_the_command_reads_and_refuses_the_rest_in_a_sentenc
         ("a.json", b"null", "The JSON must be nested lists"),
         ("a.json", as_json(["text"]), "The JSON must be nested lists"),
         ("a.json", as_json([[1, 2], [3]]), "The file is cut off, or its lists"),
-    ):
-        (found,) = say_of([(name, content)])
+    )
+    for found, (*_, words) in zip(say_of(case[:2] for case in cases), cases, strict=True):
         assert found.startswith(words), found
