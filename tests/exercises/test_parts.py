@@ -234,19 +234,17 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     \"\"\"My own.\"\"\"
     return FACTOR * torch.stack(halves(x, num_heads), dim=1)
 check("4.2", split_heads)"""
-    said = run_cells(tmp_path, f"from torch import Tensor\n{first}", helper, good)
-    assert "correct." in said
-    assert "(1 of 9 are yours)" in said
+    uses_x, wrong = good.replace("FACTOR *", "scale[0] *"), good.replace("dim=1", "dim=2")
+    said = run_cells(tmp_path, f"from torch import Tensor\n{first}", helper, good, uses_x, wrong)
+    saved, not_saved, refused = re.findall("(?m)^Exercise 4.2: .*", said)
+    assert "correct." in saved
+    assert "(1 of 9 are yours)" in saved
+    assert "uses scale, of type Tensor, from another cell" in not_saved
+    assert "not yet" in refused
     text = (tmp_path / "split_heads.py").read_text("utf-8")
     assert "def halves" in text
     assert "FACTOR = 1" in text
-    uses_x = good.replace("FACTOR *", "scale[0] *")
-    said = run_cells(tmp_path, f"from torch import Tensor\n{first}", helper, uses_x)
-    assert "uses scale, of type Tensor, from another cell" in said
-    wrong = good.replace("dim=1", "dim=2")
-    said = run_cells(tmp_path, f"from torch import Tensor\n{first}", helper, wrong)
-    assert "not yet" in said
-    assert (tmp_path / "split_heads.py").read_text("utf-8") == text
+    assert "return FACTOR * torch.stack(halves(x, num_heads), dim=1)" in text
 
 
 def test_unwritable_folder_is_reported(tmp_path, monkeypatch):
