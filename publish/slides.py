@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from copy import deepcopy
+from functools import cache
 from math import ceil
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def read_for_slides(copy: Path, views: Path):
             text = relink(cell.source, "notebooks", lambda path: False)
             text = FOLD.sub("", OUR_VERSION_BLOCK.sub("", BOX.sub(r"\1", text)))  # the cell itself shows its answer
             cell.source = GOALS.sub(r"## \1", text)
-        else:
+        elif not hides_code(cell):
             cell.source = narrower("\n".join(map(shorter, cell.source.splitlines())))
             if cell.outputs and max(map(len, cell.source.splitlines())) > COLUMNS:
                 hide_code(cell)
@@ -86,6 +87,7 @@ def shorter(line: str) -> str:
     return line
 
 
+@cache
 def narrower(code: str) -> str:
     """Return code broken at `COLUMNS` where Python breaks it, unless that takes more than `LINES`."""
     if max(map(len, code.splitlines()), default=0) <= COLUMNS:
