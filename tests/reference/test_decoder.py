@@ -9,6 +9,7 @@ from transformers import BertConfig, BertLMHeadModel, EncoderDecoderConfig, Enco
 
 from tests.helpers import SMALL, ragged_batch, random_sizes, shaken
 from utils.decoder import EncoderDecoder, TransformerDecoder
+from utils.generation import greedy_search
 
 START, END, PAD = 1, 2, 0
 WRITES = {"is_decoder": True, "bos_token_id": START, "eos_token_id": END}
@@ -229,3 +230,11 @@ def test_encoder_decoder_refuses_damaged_weights(pair, name, tensor, words):
     weights = official_pair(SMALL, SMALL).state_dict() | {name: tensor}
     with pytest.raises(ValueError, match=words):
         pair.load_bert_weights({name: weight for name, weight in weights.items() if weight is not None})
+
+
+def test_greedy_search_ends_a_text_at_its_first_written_token():
+    def next_scores(ids):  # row 0 would write the end, and then 1
+        return torch.eye(6)[[1 if ids.size(1) > 1 else 5, 2]]
+
+    texts = greedy_search(next_scores, torch.tensor([[4], [4]]), end=5, max_length=4)
+    assert texts.tolist() == [[4, 5, 5, 5], [4, 2, 2, 2]]

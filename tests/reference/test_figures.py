@@ -133,3 +133,4 @@ def test_mask_painter_starts_with_each_mask(mask):
 def test_padding_mask_hides_padding_or_last_token():
     assert figures.make_masks(["time", "[PAD]", "[PAD]"])["padding"].tolist() == [[1, 0, 0]] * 3
     assert figures.make_masks(["time", "flies"])["padding"].tolist() == [[1, 0]] * 2
+    assert figures.make_masks(["a", "b", "c"])["window"].tolist() == [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
