@@ -9,6 +9,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -105,7 +106,7 @@ class Layers(NamedTuple):
     outputs: Sequence[nn.Module] = ()  # the linear layer after attention, where it is found
 
 
-CALLS: list[Call] = []  # of `record_attention` while a model is read, one per layer
+CALLS: dict[int, list[Call]] = {}  # of `record_attention`, by the thread that reads, one per layer
 
 
 class NotPlainSoftmax(Exception):  # noqa: N818 - its callers catch it and report the reason
@@ -182,8 +183,14 @@ def record_attention(module, query, key, value, attention_mask=None, scaling=Non
     """Compute attention as transformers' attention functions do, and record its inputs and weights.
 
     Queries are recorded times scale · √D, so that q · k / √D is the model's score for any scale. Keys that several
-    heads share (grouped queries) are repeated for each head.
+    heads share (grouped queries) are repeated for each head. In threads that do not read, the model's own function is
+    called.
     """
+    calls = CALLS.get(get_ident())
+    if calls is None:
+        sources = (sys.modules[kind.__module__] for kind in type(module).__mro__)
+        eager = next(source.eager_attention_forward for source in sources if hasattr(source, "eager_attention_forward"))
+        return eager(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     for name, reason in EXTRA_TERMS.items():
         if kwargs.get(name) is not None:
             raise NotPlainSoftmax(reason)
@@ -193,7 +200,7 @@ def record_attention(module, query, key, value, attention_mask=None, scaling=Non
     scores = query @ key.mT * scaling  # (B, A, S, T)
     mask = scores.new_zeros(1) if attention_mask is None else attention_mask[..., : key.size(2)]
     weights = (scores + mask).softmax(dim=-1, dtype=torch.float).to(query.dtype)
-    CALLS.append(Call(query * (scaling * D**0.5), key, value, mask.expand_as(scores), weights))
+    calls.append(Call(query * (scaling * D**0.5), key, value, mask.expand_as(scores), weights))
     return (weights @ value).transpose(1, 2).contiguous(), weights
 
 
@@ -209,27 +216,28 @@ def register() -> None:
 
 def record_calls(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> tuple[list[Call], list[nn.Module]]:
     """Run a model, and return its calls of attention, and the first linear layer that gets the result of each."""
-    outputs = []
+    thread, calls, outputs = get_ident(), [], []
 
     def look(module: nn.Module, arguments: tuple, _) -> None:
-        if len(CALLS) <= len(outputs) or not arguments:
+        if get_ident() != thread or len(calls) <= len(outputs) or not arguments:
             return
-        mixed = (CALLS[-1].weights @ CALLS[-1].value).transpose(1, 2).flatten(2)
+        mixed = (calls[-1].weights @ calls[-1].value).transpose(1, 2).flatten(2)
         if arguments[0].shape == mixed.shape and torch.equal(arguments[0], mixed):
             outputs.append(module)
 
     register()
+    CALLS[thread] = calls
     hooks = [module.register_forward_hook(look) for module in model.modules() if isinstance(module, nn.Linear)]
     try:
         with use_attention(model, RECORDER):
             model(**inputs)
-        return [*CALLS], outputs
     except NotPlainSoftmax as reason:
         raise NotPlainSoftmax(f"{family_of(model)} {reason}") from None
     finally:
-        CALLS.clear()
+        del CALLS[thread]
         for hook in hooks:
             hook.remove()
+    return calls, outputs
 
 
 def read_neurons(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> Layers:

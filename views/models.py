@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -365,11 +366,12 @@ def tokens_before_patches(model, count: int) -> list[str]:
 
 
 def read_series_model(model: nn.Module, inputs: dict[str, Tensor]) -> Layers:
-    """Return what the layers of a model of the series compute, from the states that they get."""
-    states = []
+    """Return what the layers of a model of the series compute, from the states that this thread gives them."""
+    thread, states = get_ident(), []
 
     def keep(_, arguments: tuple) -> None:
-        states.append(arguments[0])
+        if get_ident() == thread:
+            states.append(arguments[0])
 
     hooks = [layer.register_forward_pre_hook(keep) for layer in model.layers]
     try:

@@ -1,7 +1,9 @@
 """Views of any transformers model: families that are read, families that are refused, and a model left as it was."""
 
 import signal
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 import torch
@@ -221,17 +223,55 @@ def test_a_view_that_is_stopped_leaves_the_model_unchanged(error, implementation
     assert torch.is_grad_enabled()
 
 
-def test_views_in_threads_have_all_layers(tokenizer):
-    """One waits for the other, since a view changes the attention of the model."""
-    model = sharp_model("gpt2", FAMILIES["gpt2"])
+@pytest.fixture
+def threads(monkeypatch):
+    """Four threads that take turns all the time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+    sys.setswitchinterval(before)
+
+
+def test_views_in_threads_have_all_layers(tokenizer, threads):
+    model = sharp_model("gpt2", FAMILIES["gpt2"]).train()
     before, draws = state_of(model), (head_view, neuron_view)
     wanted = [data_of(draw(model, tokenizer, TEXT)) for draw in draws]
-    with ThreadPoolExecutor(4) as pool:
-        drawn = list(pool.map(lambda draw: data_of(draw(model, tokenizer, TEXT)), draws * 4))
+    drawn = list(threads.map(lambda draw: data_of(draw(model, tokenizer, TEXT)), draws * 8))
     for number, found in enumerate(drawn):
         weights = wanted[number % 2]["attention"]["all"]["attn"]
         torch.testing.assert_close(found["attention"]["all"]["attn"], weights)
     assert state_of(model) == before
+
+
+def test_other_threads_may_call_a_model_that_is_read(tokenizer, threads):
+    """They get their own results, and no view counts theirs."""
+    model, done = sharp_model("bert", ENCODER), Event()
+    wanted = read_heads(model, tokenizer, TEXT)
+
+    @torch.no_grad()
+    def states() -> torch.Tensor:
+        return model(ids_of(TEXT)).last_hidden_state
+
+    def call() -> list[torch.Tensor]:
+        found = []
+        while not done.is_set():
+            found.append(states())
+        return found
+
+    callers = [threads.submit(call) for _ in range(2)]
+    try:
+        for _ in range(5):
+            found = read_heads(model, tokenizer, TEXT)
+            torch.testing.assert_close(found.weights, wanted.weights)
+            torch.testing.assert_close(found.queries, wanted.queries)
+            assert len(found.outputs) == 2
+    finally:
+        done.set()
+    plain = states()
+    for caller in callers:
+        for found in caller.result():
+            torch.testing.assert_close(found, plain)
 
 
 @pytest.mark.parametrize(("family", "name"), [("bert", "num_hidden_layers"), ("t5", "num_decoder_layers")])
