@@ -32,7 +32,7 @@ OTHER_ORDER = "Your rows come in another order: {}."
 SAVED = "Your last states are right, but not all that you saved: {}. Look at how you collect them."
 COARSE = " 16 bits can hide a mistake in one layer: save the numbers of a float32 run to be sure."
 FEW_DECIMALS = " Were the numbers written with few decimals? Write more."
-NOT_FINITE = "{} of your numbers are not finite, the first {}. {}"
+NOT_FINITE = "{:,} of your numbers are not finite, the first at {}. {}"
 WHY_NAN = "Softmax of scores that are all −∞ is NaN, so look for a row without any key."
 WHY_INFINITE = "Infinity is an overflow, as of 16 bits."
 NOT_LOADED = "The weights are not placed: {} differ from the checkpoint's. Load them first."
@@ -103,9 +103,8 @@ def diagnose(
     if values.ndim > 2:
         values = torch.where(reference.real[..., None] | values.isfinite(), values, 0.0)  # padding need not be finite
     if not (finite := values.isfinite()).all():
-        place = f"at {tuple((~finite).nonzero()[0].tolist())}"
-        reason = WHY_NAN if values.isnan().any() else WHY_INFINITE
-        says = NOT_FINITE.format(f"{int((~finite).sum()):,}", place, reason)
+        place = tuple((~finite).nonzero()[0].tolist())
+        says = NOT_FINITE.format(int((~finite).sum()), place, WHY_NAN if values.isnan().any() else WHY_INFINITE)
         return Diagnosis("unknown", stage="numbers", says=says)
     if values.ndim == 2:
         return diagnose_vectors(values, reference)
@@ -137,7 +136,7 @@ def check_shape(values: Tensor, states: tuple[int, int, int]) -> None:
     rows, S, H = states
     if len(shape) == 4 and (shape[0], *shape[2:]) == states:
         remedy = "the states come first, so call np.moveaxis(y, 1, 0)"
-    elif len(shape) == 4 and shape == (1, *states):
+    elif shape == (1, *states):
         remedy = "remove the first dimension, y[0]"
     elif sorted(shape[-3:]) == sorted(states) or shape == vectors[::-1]:
         remedy = "its dimensions are in another order, so transpose it"
